@@ -1,0 +1,22 @@
+// Comparison of results with a reference.
+#pragma once
+
+#include <string>
+
+#include "data/tensor.h"
+
+namespace fusec {
+
+struct Comparison {
+  int64_t elems = 0, mismatches = 0;
+  int64_t worst_index = -1;     // row-major, of the greatest error over its allowance
+  double worst_got = 0, worst_expected = 0, worst_error = 0;
+  bool ok() const { return mismatches == 0; }
+};
+
+// |got − expected| ≤ atol + rtol·|expected| with tolerances of the dtype; NaN agrees only with NaN, infinities only with themselves;
+// integers and bool exactly. `depth` is the number of roundings and inexact functions on the longest path, which widens the allowance.
+Comparison compare(const Tensor& got, const Tensor& expected, int depth);
+std::string describe(const Comparison& comparison, const Tensor& expected);
+
+}  // namespace fusec

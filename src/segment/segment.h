@@ -1,0 +1,23 @@
+// Graph → Segmentation: premerge (cast groups and other atoms), then cost-driven merging.
+#pragma once
+
+#include "segment/segmentation.h"
+#include "segment/target.h"
+
+namespace fusec {
+
+// The cast groups of a graph: maximal sets of ops connected through wide values, entered by up-casts and left by down-casts.
+std::vector<CastGroup> find_cast_groups(const Graph& graph);
+
+Segmentation segment(const Graph& graph, const Target& target);
+// FUSEC_CHECKs: each needed op in exactly one segment, the quotient is acyclic and in order, every crossing value is an edge with a why.
+void verify(const Graph& graph, const Segmentation& segmentation);
+
+// The cost model, also for reports: bytes and estimated µs of one segment.
+struct SegmentCost {
+  int64_t bytes_read = 0, bytes_written = 0;
+  double us = 0;
+};
+SegmentCost cost_of(const Graph& graph, const Segment& segment, const Target& target);
+
+}  // namespace fusec
