@@ -1,7 +1,7 @@
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
+#include "graph/literal.h"
 #include "parser/read_parts.h"
 
 namespace fusec {
@@ -108,32 +108,11 @@ std::optional<Literal> read_literal(Reading& r, JsonValue v, const What& what) {
   return d ? std::optional(Literal{*d}) : std::nullopt;
 }
 
-namespace {
-
-// Least and greatest value of an integer dtype.
-std::pair<int64_t, int64_t> range_of(DType dtype) {
-  if (dtype == DType::kU8) return {0, 255};
-  const int bits = 8 * bytes_of(dtype);
-  const int64_t greatest = static_cast<int64_t>((uint64_t{1} << (bits - 1)) - 1);
-  return {-greatest - 1, greatest};
-}
-
-}  // namespace
-
-std::optional<Literal> fit_literal(Reading& r, const Literal& literal, DType dtype, Span at, std::string_view written, const What& what) {
-  const bool* boolean = std::get_if<bool>(&literal.value);
-  const int64_t* integer = std::get_if<int64_t>(&literal.value);
-  if (is_float(dtype) && !boolean) return Literal{literal.as_double()};
-  if (dtype == DType::kBool && boolean) return literal;
-  if (is_integer(dtype) && integer) {
-    const auto [least, greatest] = range_of(dtype);
-    if (*integer >= least && *integer <= greatest) return literal;
-    r.error("literal-range", at, what + ": " + std::string(written) + " does not fit " + std::string(name_of(dtype)) + " [" + std::to_string(least) + ", " + std::to_string(greatest) + "]");
-    return std::nullopt;
-  }
-  const char* wanted = dtype == DType::kBool ? "true or false" : is_float(dtype) ? "a number" : "an integer";
-  r.error("literal-type", at, what + " is " + std::string(name_of(dtype)) + " and takes " + wanted + ", not " + quoted(written));
-  return std::nullopt;
+std::optional<Literal> fit_literal(Reading& r, const Literal& literal, DType dtype, Span at, const What& what) {
+  std::string why;
+  const auto fitted = convert_literal(literal, dtype, why);
+  if (!fitted) r.error("literal", at, what + ": " + why);
+  return fitted;
 }
 
 bool is_identifier(std::string_view name) {

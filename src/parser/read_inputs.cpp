@@ -32,8 +32,7 @@ bool read_randint(Reading& r, JsonValue v, DType dtype, Init& init) {
     return false;
   }
   if (!is_integer(dtype)) return true;
-  const auto written = v.text();
-  return fit_literal(r, Literal{init.from}, dtype, v.span(), written, what) && fit_literal(r, Literal{init.to - 1}, dtype, v.span(), written, what);
+  return fit_literal(r, Literal{init.from}, dtype, v.span(), what) && fit_literal(r, Literal{init.to - 1}, dtype, v.span(), what);
 }
 
 bool read_permutation(Reading& r, JsonValue v, const Input& input, Init& init) {
@@ -145,7 +144,7 @@ bool read_scalar(Reading& r, JsonValue object, const What& owner, Input& input) 
   const What what{"value", owner.owner, owner.name};
   const auto literal = read_literal(r, *given, what);
   if (!literal) return false;
-  input.scalar_value = fit_literal(r, *literal, r.graph[input.value].dtype, given->span(), given->text(), what);
+  input.scalar_value = fit_literal(r, *literal, r.graph[input.value].dtype, given->span(), what);
   return input.scalar_value.has_value();
 }
 
