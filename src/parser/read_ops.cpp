@@ -58,6 +58,12 @@ class OpReader {
   explicit OpReader(Reading& reading) : r(reading) {}
 
   void read(JsonValue list) {
+    const size_t n = list.size();
+    ops_.reserve(n);
+    results_.reserve(n);
+    operands_.reserve(2 * n);
+    r.definitions.reserve(r.definitions.size() + n);
+    r.by_name.reserve(r.by_name.size() + n);
     for (JsonValue op : list) read_op(op);
     for (OpDraft& op : ops_) find_operands(op);
     for (uint32_t i : order()) build(ops_[i]);
