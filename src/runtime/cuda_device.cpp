@@ -2,6 +2,7 @@
 #include <cstring>
 #include <map>
 
+#include "runtime/copy_kernel.h"
 #include "runtime/cuda_session.h"
 #include "runtime/layout.h"
 #include "support/check.h"
@@ -17,7 +18,6 @@ using cuda::Code;
 using cuda::Replay;
 using cuda::Session;
 
-constexpr int64_t kFlushBytes = int64_t{256} << 20;  // more than any L2 cache
 constexpr int64_t kMaxGrid = INT32_MAX;
 
 std::vector<int64_t> numbers(const std::vector<Size>& sizes) {
@@ -51,7 +51,7 @@ struct Parameters {
 
 class CudaGraph final : public LoadedGraph {
  public:
-  CudaGraph(const Session& session, const Buffer& flush, const fusec::Graph& graph, const BoundProgram& program, const std::string& image,
+  CudaGraph(const Session& session, const fusec::Graph& graph, const BoundProgram& program, const std::string& image,
             const std::vector<Tensor>& inputs);
   void run() override;
   ErrorRecord error_record() override;
@@ -76,7 +76,6 @@ class CudaGraph final : public LoadedGraph {
   [[noreturn]] void explain(const Failure& failure) const;
 
   const Session& session_;
-  const Buffer& flush_;
   const fusec::Graph graph_;
   const BoundProgram program_;
   Code code_;
@@ -88,9 +87,9 @@ class CudaGraph final : public LoadedGraph {
 
 std::string name_of(const BoundLaunch& launch) { return "segment " + std::to_string(launch.segment) + ", kernel '" + launch.kernel + "'"; }
 
-CudaGraph::CudaGraph(const Session& session, const Buffer& flush, const fusec::Graph& graph, const BoundProgram& program,
+CudaGraph::CudaGraph(const Session& session, const fusec::Graph& graph, const BoundProgram& program,
                      const std::string& image, const std::vector<Tensor>& inputs)
-    : session_(session), flush_(flush), graph_(graph), program_(program), code_(session, image) {
+    : session_(session), graph_(graph), program_(program), code_(session, image) {
   FUSEC_CHECK(inputs.size() == graph.inputs.size(), "one tensor per input");
   allocate(inputs);
   upload(inputs);
@@ -280,7 +279,7 @@ std::vector<Tensor> CudaGraph::outputs() {
 
 std::vector<double> CudaGraph::time(int warmups, int replays) {
   if (steps_.empty()) return {};
-  return replay_.time(flush_, warmups, replays);
+  return replay_.time(warmups, replays);
 }
 
 std::vector<double> CudaGraph::time_segment(uint32_t segment, int warmups, int replays) {
@@ -291,7 +290,7 @@ std::vector<double> CudaGraph::time_segment(uint32_t segment, int warmups, int r
   const Replay replay(session_, [&] {
     for (Step* step : steps) enqueue(*step);
   });
-  return replay.time(flush_, warmups, replays);
+  return replay.time(warmups, replays);
 }
 
 // --- the device ----------------------------------------------------------------------------------------------------------
@@ -303,14 +302,10 @@ class CudaDevice final : public Device {
 
   std::unique_ptr<LoadedGraph> load(const fusec::Graph& graph, const BoundProgram& program, const std::string& image,
                                     const std::vector<Tensor>& inputs) override {
-    return std::make_unique<CudaGraph>(*session_, flush_, graph, program, image, inputs);
+    return std::make_unique<CudaGraph>(*session_, graph, program, image, inputs);
   }
 
-  void prepare_timing() override {
-    if (flush_.bytes() == 0) flush_ = Buffer(*session_, "overwriting the L2 cache between measurements", kFlushBytes);
-  }
-
-  double copy_gbps(const std::string& image, int warmups, int replays) override {
+  std::vector<double> time_copy(const std::string& image, int warmups, int replays) override {
     const Code code(*session_, image);
     const cuda::Function function = code.function(kCopyKernelName);
     const Buffer from(*session_, "the copy that measures the memory's rate", kCopyBytes);
@@ -324,12 +319,11 @@ class CudaDevice final : public Device {
                                                        parameters, nullptr),
                       "launching a copy");
     });
-    return 2e-3 * static_cast<double>(kCopyBytes) / median(replay.time(flush_, warmups, replays));
+    return replay.time(warmups, replays);
   }
 
  private:
   std::unique_ptr<Session> session_;
-  Buffer flush_;
 };
 
 }  // namespace

@@ -8,6 +8,10 @@
 
 namespace fusec::cuda {
 
+namespace {
+constexpr int64_t kFlushBytes = int64_t{256} << 20;
+}
+
 std::string bytes_text(int64_t bytes) {
   constexpr std::pair<const char*, double> kUnits[] = {{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}};
   char text[32];
@@ -81,6 +85,7 @@ Result Session::start() {
 
 // The primary context is left to the process's end: it outlives every Session on purpose, since releasing it would reset the device's state.
 Session::~Session() {
+  flush_.reset();
   if (stream_) driver_.stream_destroy(stream_);
 }
 
@@ -92,6 +97,11 @@ int Session::attribute(int which) const {
   int value = 0;
   check(driver_.device_get_attribute(&value, which, device_), "asking for device attribute " + std::to_string(which));
   return value;
+}
+
+const Buffer& Session::flush_buffer() const {
+  if (!flush_) flush_ = std::make_unique<Buffer>(*this, "overwriting the L2 cache between measurements", kFlushBytes);
+  return *flush_;
 }
 
 // --- buffers -------------------------------------------------------------------------------------------------------------
@@ -210,7 +220,8 @@ struct Timer {
 };
 }  // namespace
 
-std::vector<double> Replay::time(const Buffer& flush, int warmups, int replays) const {
+std::vector<double> Replay::time(int warmups, int replays) const {
+  const Buffer& flush = session_->flush_buffer();
   const Timer timer(*session_);
   std::vector<double> us;
   for (int i = 0; i < warmups + replays; ++i) {

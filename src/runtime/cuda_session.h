@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,9 +13,11 @@
 
 namespace fusec::cuda {
 
+class Buffer;
+
 class Session {
  public:
-  // Null-like results are impossible: `missing` is set and nothing returned when there is no usable GPU.
+  // Null without a usable GPU; then `missing` says why.
   static std::unique_ptr<Session> open(std::string& missing);
   ~Session();
   Session(const Session&) = delete;
@@ -28,6 +31,8 @@ class Session {
   int attribute(int which) const;
   // Waits for the stream.
   void synchronize(const std::string& what) const { check(driver_.stream_synchronize(stream_), what); }
+  // 256 MiB, more than any L2 cache: what is overwritten between measurements. Allocated when first asked for.
+  const Buffer& flush_buffer() const;
 
  private:
   explicit Session(const Driver& driver) : driver_(driver) {}
@@ -37,6 +42,7 @@ class Session {
   Context context_ = nullptr;
   Stream stream_ = nullptr;
   DeviceInfo info_;
+  mutable std::unique_ptr<Buffer> flush_;
 };
 
 // Device memory. A buffer of 0 bytes still has an address of its own.
@@ -86,8 +92,8 @@ class Replay {
   Replay& operator=(Replay&& other) noexcept { return swap(other), *this; }
   void launch() const;
 
-  // Microseconds of each replay: flush the L2 by a memset of `flush`, event, replay, event.
-  std::vector<double> time(const Buffer& flush, int warmups, int replays) const;
+  // Microseconds of each replay after the warm-ups: overwrite the L2 cache by a memset, event, replay, event.
+  std::vector<double> time(int warmups, int replays) const;
 
  private:
   void swap(Replay& other) noexcept { std::swap(session_, other.session_), std::swap(exec_, other.exec_); }

@@ -51,8 +51,8 @@ class Device {
   // Failure(kRefused) names what did not fit or was refused: memory, shared memory, registers, threads, the grid.
   virtual std::unique_ptr<LoadedGraph> load(const Graph& graph, const BoundProgram& program, const std::string& image,
                                             const std::vector<Tensor>& inputs) = 0;
-  // Bytes read plus written per second, in GB/s, of the kernel `copy` in `image` (copy_kernel.h), timed as LoadedGraph::time does.
-  virtual double copy_gbps(const std::string& image, int warmups, int replays) = 0;
+  // LoadedGraph::time for the copy kernel of copy_kernel.h, compiled as `image`.
+  virtual std::vector<double> time_copy(const std::string& image, int warmups, int replays) = 0;
 };
 
 // The first GPU that the driver shows (CUDA_VISIBLE_DEVICES chooses). Failure(kNoDevice) with what is missing and the remedy.
