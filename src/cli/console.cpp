@@ -34,12 +34,7 @@ SourceText read_source(const std::string& path) {
 
 void report(const Diagnostics& diagnostics, const SourceText& source, const Console& console) {
   if (console.quiet && !diagnostics.has_errors()) return;
-  std::string text = render(diagnostics, source, console.colour);
-  const size_t errors = diagnostics.error_count();
-  if (errors > Diagnostics::kMaxErrors)
-    text += std::to_string(errors) + " errors; the first " + std::to_string(Diagnostics::kMaxErrors) + " are shown\n";
-  else if (errors > 1)
-    text += std::to_string(errors) + " errors\n";
+  const std::string text = render(diagnostics, source, console.colour);
   std::fwrite(text.data(), 1, text.size(), stderr);
 }
 

@@ -11,7 +11,7 @@ namespace fusec {
 // The text of a graph file; "-" is stdin. Failure(kBadInput) when it cannot be read or is too large.
 SourceText read_source(const std::string& path);
 
-// Diagnostics on stderr (errors only when quiet), ended by a count when there are several.
+// Diagnostics on stderr; when quiet, only if there is an error among them.
 void report(const Diagnostics& diagnostics, const SourceText& source, const Console& console);
 
 // "error: text" on stderr.

@@ -22,11 +22,11 @@ TEST_CASE("places are lines and columns of code points") {
 TEST_CASE("a message is place, rule, source line with caret, notes") {
   const SourceText source("g.json", "{\n\t\"add\": [1]\n}\n");
   Diagnostics diagnostics;
-  diagnostics.error("shape-mismatch", {4, 9}, "no").notes.push_back({{0, 1}, "it starts here"});
+  diagnostics.error("shape-mismatch", {3, 8}, "no").notes.push_back({{0, 1}, "it starts here"});
   CHECK(render(diagnostics, source, false) ==
         "g.json:2:2: error[shape-mismatch]: no\n"
         "  2 |  \"add\": [1]\n"
-        "    | ^~~~~\n"
+        "    |  ^~~~~\n"
         "  note: g.json:1:1: it starts here\n");
 }
 

@@ -42,7 +42,6 @@ TEST_CASE("a failed write leaves nothing behind") {
   fs::create_directories(scratch.path / "old" / "taken");
   CHECK_THROWS_AS(write_files(scratch.path / "old", {{"x", "one"}, {"taken", "two"}}), Failure);
   CHECK_FALSE(fs::exists(scratch.path / "old" / "x"));
-  CHECK_THROWS_AS(write_files(scratch.path / "old" / "x" / "..", {}), Failure);
   write_file(scratch.path / "file", "");
   CHECK_THROWS_AS(write_file(scratch.path / "file" / "x", ""), Failure);
 }
