@@ -34,6 +34,7 @@ struct Compilation {
   RewriteLog log;
   Segmentation segmentation;
   std::optional<Program> program;
+  std::string stopped_text;  // with --stop-after: what that stage gave
   double segment_ms = 0, lower_ms = 0, total_ms = 0;
 };
 
