@@ -167,16 +167,17 @@ std::optional<uint32_t> define(Reading& r, std::string_view name, Span at, uint3
   return index;
 }
 
-std::optional<uint32_t> find_value(Reading& r, std::string_view name, Span at, const What& what) {
+std::optional<uint32_t> find_value(Reading& r, std::string_view name, Span at, const What& user) {
   const auto it = r.by_name.find(name);
   if (it != r.by_name.end()) return it->second;
+  if (r.names_are_missing) return std::nullopt;
   std::string hint;
   if (r.diagnostics.error_count() < Diagnostics::kMaxErrors) {
     std::vector<std::string_view> names;
     for (const Definition& d : r.definitions) names.push_back(d.name);
     hint = did_you_mean(r, name, names);
   }
-  r.error("undefined-value", at, what + " " + quoted(name) + ", which no input or op defines" + hint);
+  r.error("undefined-value", at, user + " reads " + quoted(name) + ", which no input or op defines" + hint);
   return std::nullopt;
 }
 

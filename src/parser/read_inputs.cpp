@@ -150,15 +150,22 @@ bool read_scalar(Reading& r, JsonValue object, const What& owner, Input& input) 
 }
 
 // The name first, so that it is defined whatever else is wrong.
-std::optional<uint32_t> read_input_name(Reading& r, JsonValue object) {
+std::optional<uint32_t> read_input_name(Reading& r, JsonValue object, bool& good) {
   const auto name = object.find("name");
-  if (!name || !expect(r, *name, JsonKind::kString, {"name", "an input", ""}) || !check_value_name(r, *name, {"", "an input", ""})) return std::nullopt;
+  good = name && expect(r, *name, JsonKind::kString, {"name", "an input", ""});
+  r.names_are_missing |= !good;
+  if (!good) return std::nullopt;
+  good = check_value_name(r, *name, {"", "an input", ""});
   return define(r, name->string(), name->span(), Definition::kInput);
 }
 
 void read_input(Reading& r, JsonValue object) {
-  if (!expect(r, object, JsonKind::kObject, {"", "an input", ""})) return;
-  const auto definition = read_input_name(r, object);
+  if (!expect(r, object, JsonKind::kObject, {"", "an input", ""})) {
+    r.names_are_missing = true;
+    return;
+  }
+  bool named = false;
+  const auto definition = read_input_name(r, object, named);
   const std::string_view name = definition ? r.definitions[*definition].name : std::string_view();
   const What owner{"", name.empty() ? "an input" : "input", name};
   const bool complete = check_keys(r, object, owner, {"name", "dtype", "shape", "strides", "scalar", "value", "init"}, {"name", "dtype", "shape"});
@@ -168,7 +175,7 @@ void read_input(Reading& r, JsonValue object) {
   if (const auto v = object.find("dtype")) dtype = read_dtype(r, *v, {"dtype", owner.owner, owner.name});
   if (const auto v = object.find("shape")) shape = read_shape(r, *v, {"shape", owner.owner, owner.name}, dtype);
   if (definition) r.definitions[*definition].failed = true;  // until everything about it is known
-  if (!complete || !definition || !dtype || !shape) return;
+  if (!complete || !named || !definition || !dtype || !shape) return;
 
   Input input;
   input.at = r.definitions[*definition].at;

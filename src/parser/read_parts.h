@@ -33,6 +33,8 @@ struct Reading {
   std::unordered_map<std::string_view, bool> size_used;
   std::vector<Definition> definitions;
   std::unordered_map<std::string_view, uint32_t> by_name;  // into `definitions`
+  // A definition whose name could not be read: names that seem undefined may be meant by it and are not reported.
+  bool names_are_missing = false;
 
   Diagnostic& error(const char* word, Span at, std::string text) { return diagnostics.error(word, at, std::move(text)); }
 };
@@ -87,23 +89,21 @@ std::optional<uint32_t> define(Reading& r, std::string_view name, Span at, uint3
 void read_inputs(Reading& r, JsonValue inputs);   // read_inputs.cpp
 void read_ops(Reading& r, JsonValue ops);         // read_ops.cpp
 void read_outputs(Reading& r, JsonValue outputs); // read_outputs.cpp
-// The definition of a name that is used; reports an undefined one. `what` says who uses it.
-std::optional<uint32_t> find_value(Reading& r, std::string_view name, Span at, const What& what);
+// The definition of a name that `user` reads; reports an undefined one (but see names_are_missing).
+std::optional<uint32_t> find_value(Reading& r, std::string_view name, Span at, const What& user);
 
 // --- read_attrs.cpp -----------------------------------------------------------------------------------------------------------
 
 struct ReadAttrs {
   Attrs attrs;
-  std::optional<DType> dtype;
-  OpKind kind = OpKind::kCopy;  // gelu's `approximate` chooses between two kinds
-  bool dims_given = false, dim_given = false;
-  bool ok = true;
+  std::optional<DType> dtype;        // of cast, bitcast and creation ops: the result's
+  OpKind kind = OpKind::kCopy;       // gelu's `approximate` chooses between two kinds
+  bool ok = true;                    // nothing was reported
 };
 // The attributes of an op object: every member but op, in, out and note. `at` is the place of the op's name.
 ReadAttrs read_attributes(Reading& r, OpKind kind, JsonValue op, Span at);
-// Defaults that depend on the rank of the first operand.
-void fill_defaults(OpKind kind, bool dims_given, bool dim_given, size_t rank, Attrs& attrs);
-bool has_attributes(OpKind kind);  // beside `dtype`, which is the result's
+// Whether ops of a kind carry an Attrs (a dtype alone is the result's).
+bool has_attributes(OpKind kind);
 
 // --- read_warnings.cpp --------------------------------------------------------------------------------------------------------
 

@@ -2,13 +2,12 @@
 #include <charconv>
 #include <stdexcept>
 
+#include "graph/verify.h"
 #include "parser/read_parts.h"
 
 namespace fusec {
 
 namespace {
-
-constexpr size_t kMaxRank = 8;
 
 struct Dim {
   int64_t size = 0, multiple_of = 1, max = INT64_MAX;
