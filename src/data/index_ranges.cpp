@@ -43,6 +43,8 @@ IdVec<ValueId, std::optional<int64_t>> index_ranges(const Graph& graph) {
   // Users stand after their operands: backwards, a value's range is final when its op is reached.
   for (size_t i = graph.ops.size(); i-- > 0;) {
     const Op& op = graph[OpId(i)];
+    for (const ValueId v : op.out)
+      if (v.valid() && other_use[v]) ranges[v].reset();
     for (size_t at = 0; at < op.in.size(); ++at) {
       if (!op.in[at].is_value()) continue;
       const ValueId v = op.in[at].value;
@@ -51,8 +53,6 @@ IdVec<ValueId, std::optional<int64_t>> index_ranges(const Graph& graph) {
       if (!range) other_use[v] = 1;
       else ranges[v] = std::min(*range, ranges[v].value_or(*range));
     }
-    for (const ValueId v : op.out)
-      if (v.valid() && other_use[v]) ranges[v].reset();
   }
   for (const Input& input : graph.inputs)
     if (other_use[input.value]) ranges[input.value].reset();
