@@ -17,7 +17,7 @@ struct Dim {
 std::optional<int64_t> read_at_least(Reading& r, JsonValue v, const What& what, int64_t least) {
   const auto n = read_integer(r, v, what);
   if (!n || *n >= least) return n;
-  r.error("bad-size", v.span(), what + " must be ≥ " + std::to_string(least) + ", not " + std::to_string(*n));
+  r.error(least == 0 ? "negative-size" : "bad-size", v.span(), what + " must be ≥ " + std::to_string(least) + ", not " + std::to_string(*n));
   return std::nullopt;
 }
 
@@ -29,7 +29,7 @@ std::optional<Dim> read_dim(Reading& r, JsonValue v, const What& what) {
       dim.size = size.value_or(0);
       return size ? std::optional(dim) : std::nullopt;
     }
-    r.error("wrong-type", v.span(), what + " must be an integer or {\"size\": N, \"dynamic\": true, ...}, not " + quoted(v.text()));
+    r.error("wrong-type", v.span(), what + " must be an integer or {\"size\": N, \"dynamic\": true, ...}, not " + shown(v.text()));
     return std::nullopt;
   }
   bool ok = check_keys(r, v, what, {"size", "dynamic", "multiple_of", "max"}, {"size"});
@@ -121,7 +121,7 @@ void read_dims(Reading& r, std::optional<JsonValue> dims) {
     }
   }
   for (const auto& [name, size] : r.options.dims) {
-    if (size < 0) r.error("bad-size", {}, "--dim " + quoted(name) + " must be ≥ 0, not " + std::to_string(size));
+    if (size < 0) r.error("negative-size", {}, "--dim " + quoted(name) + " must be ≥ 0, not " + std::to_string(size));
     if (!r.size_used.contains(name)) r.error("unknown-dim", {}, "--dim " + quoted(name) + ": the graph has no such size" + did_you_mean(r, name, names));
   }
 }
@@ -130,7 +130,7 @@ std::optional<Size> read_size(Reading& r, JsonValue v, const What& what, int64_t
   if (!v.is(JsonKind::kString)) {
     const auto n = read_integer(r, v, what);
     if (!n || *n >= least) return n ? std::optional(Size(*n)) : std::nullopt;
-    r.error("bad-size", v.span(), what + " must be ≥ " + std::to_string(least) + ", not " + std::to_string(*n));
+    r.error(least == 0 ? "negative-size" : "bad-size", v.span(), what + " must be ≥ " + std::to_string(least) + ", not " + std::to_string(*n));
     return std::nullopt;
   }
   Size product(1);
@@ -152,7 +152,7 @@ std::optional<Size> read_size(Reading& r, JsonValue v, const What& what, int64_t
 
 std::optional<std::vector<Size>> read_sizes(Reading& r, JsonValue v, const What& what, int64_t least) {
   if (!v.is(JsonKind::kArray)) {
-    r.error("wrong-type", v.span(), what + " must be a list of sizes, not " + quoted(v.text()));
+    r.error("wrong-type", v.span(), what + " must be a list of sizes, not " + shown(v.text()));
     return std::nullopt;
   }
   std::vector<Size> sizes;
@@ -169,7 +169,7 @@ std::optional<Shape> read_shape(Reading& r, JsonValue v, const What& what, std::
   auto shape = read_sizes(r, v, what, least);
   if (!shape) return std::nullopt;
   if (shape->size() > kMaxRank) {
-    r.error("rank-limit", v.span(), what + " has " + std::to_string(shape->size()) + " dimensions; at most 8 are allowed");
+    r.error("rank", v.span(), what + " has " + std::to_string(shape->size()) + " dimensions; at most 8 are allowed");
     return std::nullopt;
   }
   // Empty dimensions count as 1, so that strides stay in range as well.
