@@ -113,6 +113,7 @@ void add_compile_flags(CLI::App& app, CompileFlags& flags) {
     if (flags.pass_limit < 0) refuse("--pass-limit", "must be ≥ 0, not " + s);
   })->group(passes);
   app.add_flag("--time-passes", flags.time_passes, "Print the time of each pass on stderr")->group(passes);
+  app.add_flag("--no-cache", flags.no_cache, "Neither read nor write the compile cache");
 }
 
 CLI::App& command(CLI::App& app, const std::string& name, const std::string& what, const std::string& example) {

@@ -56,6 +56,7 @@ struct CompileFlags {
   std::string stop_after;               // pass name, or ""
   int64_t pass_limit = -1;
   bool time_passes = false;
+  bool no_cache = false;                // neither read nor write the compile cache
 };
 
 enum class EmitKind : uint8_t { kCu, kPtx, kCubin, kReport };
