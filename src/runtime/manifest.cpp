@@ -186,8 +186,8 @@ Json workspace_json(const Manifest& manifest) {
   for (const WorkspaceBuffer& buffer : program.workspace)
     json["buffers"].push_back({{"bytes", to_json(buffer.bytes, manifest.symbols)},
                                {"offset", buffer.offset},
-                               {"first_launch", buffer.first_launch},
-                               {"last_launch", buffer.last_launch}});
+                               {"first_segment", buffer.first_segment},
+                               {"last_segment", buffer.last_segment}});
   return json;
 }
 
@@ -200,8 +200,8 @@ void read_workspace(const Json& json, Manifest& manifest) {
     buffer.bytes = size_from(entry.at("bytes"), manifest.symbols);
     buffer.offset = integer(entry.at("offset"), 0, program.workspace_is_static ? program.workspace_bytes : INT64_MAX);
     if (program.workspace_is_static && buffer.bytes.value() > program.workspace_bytes - buffer.offset) refuse("a buffer passes the workspace's end");
-    buffer.first_launch = static_cast<uint32_t>(integer(entry.at("first_launch"), 0, UINT32_MAX));
-    buffer.last_launch = static_cast<uint32_t>(integer(entry.at("last_launch"), 0, UINT32_MAX));
+    buffer.first_segment = static_cast<uint32_t>(integer(entry.at("first_segment"), 0, UINT32_MAX));
+    buffer.last_segment = static_cast<uint32_t>(integer(entry.at("last_segment"), 0, UINT32_MAX));
     program.workspace.push_back(buffer);
   }
 }
