@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "graph/graph.h"
@@ -21,7 +22,8 @@ struct CompileOptions {
   bool relaxed_casts = false;
   bool stop_after_segment = false;        // --emit report: no lowering, so ops without one are allowed
   std::vector<std::string> skip;          // optional passes by name
-  std::vector<std::string> dump_after;    // pass names, or "all": text on stderr
+  std::vector<std::string> dump_after;    // stage names, or "all": text on stderr
+  std::string stop_after;                 // a stage name: later ones do not run
   int64_t pass_limit = -1;                // run at most this many optional passes
   bool time_passes = false;
 };
@@ -32,10 +34,14 @@ struct Compilation {
   RewriteLog log;
   Segmentation segmentation;
   std::optional<Program> program;
+  std::string stopped_text;  // with --stop-after: what that stage gave
   double segment_ms = 0, lower_ms = 0, total_ms = 0;
 };
 
-// Nothing when `diagnostics` has errors.
+// The stages by name, in order: "read", the passes, "segment", "lower".
+std::vector<std::string_view> stage_names();
+
+// Nothing when `diagnostics` has errors. Failure(kBadInput) for a stage name that there is not.
 std::optional<Compilation> compile(const SourceText& source, const CompileOptions& options, Diagnostics& diagnostics);
 
 }  // namespace fusec

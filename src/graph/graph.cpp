@@ -1,6 +1,7 @@
 #include "graph/graph.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "support/check.h"
 
@@ -8,6 +9,11 @@ namespace fusec {
 
 double Literal::as_double() const {
   return std::visit([](auto v) { return static_cast<double>(v); }, value);
+}
+
+bool Literal::operator==(const Literal& other) const {
+  const double *a = std::get_if<double>(&value), *b = std::get_if<double>(&other.value);
+  return a && b ? std::bit_cast<uint64_t>(*a) == std::bit_cast<uint64_t>(*b) : value == other.value;
 }
 
 const Attrs& Graph::attrs(const Op& op) const {

@@ -24,7 +24,7 @@ using AttrsId = Id<AttrsTag>;
 // A literal: as written until verified, then converted to the dtype its op computes in (`Op::literal_type`).
 struct Literal {
   std::variant<int64_t, double, bool> value = int64_t{0};
-  bool operator==(const Literal&) const = default;
+  bool operator==(const Literal& other) const;  // bit for bit: NaN equals itself, -0.0 is not 0.0
   double as_double() const;
 };
 

@@ -1,0 +1,339 @@
+#include "cli/cli.h"
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <csignal>
+#include <cstdio>
+#include <iostream>
+#include <new>
+
+#include "cli/commands.h"
+#include "cli/console.h"
+#include "support/check.h"
+#include "support/log.h"
+#include "support/version.h"
+
+namespace fusec {
+
+namespace {
+
+// --- values of options ---------------------------------------------------------------------------------------------------
+
+template <class T>
+using Choices = std::vector<std::pair<std::string_view, T>>;
+
+[[noreturn]] void refuse(const std::string& option, const std::string& why) { throw Failure(Exit::kBadInput, option + ": " + why); }
+
+template <class T>
+T choose(const std::string& option, const std::string& text, const Choices<T>& choices) {
+  std::vector<std::string_view> names;
+  std::string list;
+  for (const auto& [name, value] : choices) {
+    if (name == text) return value;
+    names.push_back(name);
+    list += (list.empty() ? "" : ", ") + std::string(name);
+  }
+  const std::string near = nearest(text, names);
+  refuse(option, "'" + text + "' is none of " + list + (near.empty() ? "" : "; did you mean '" + near + "'?"));
+}
+
+template <class T>
+T parse_integer(const std::string& option, const std::string& text) {
+  T value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error == std::errc::result_out_of_range) refuse(option, "'" + text + "' does not fit a 64-bit integer");
+  if (error != std::errc() || end != text.data() + text.size())
+    refuse(option, "'" + text + "' is not an integer" + (std::is_unsigned_v<T> ? " ≥ 0" : ""));
+  return value;
+}
+
+void parse_dim(const std::string& text, DimOverrides& dims) {
+  const size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0) refuse("--dim", "'" + text + "' is not NAME=SIZE, as in --dim N=4096");
+  const auto size = parse_integer<int64_t>("--dim", text.substr(equals + 1));
+  if (size < 0) refuse("--dim", "the size of '" + text.substr(0, equals) + "' must be ≥ 0, not " + text.substr(equals + 1));
+  dims[text.substr(0, equals)] = size;
+}
+
+void split_commas(const std::string& text, std::vector<std::string>& into) {
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    if (end > begin) into.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+}
+
+// --- options -------------------------------------------------------------------------------------------------------------
+
+// One value; `use` receives its text.
+CLI::Option* value(CLI::App& app, const std::string& names, const std::string& type, const std::string& help,
+                   std::function<void(const std::string&)> use) {
+  return app.add_option_function<std::string>(names, std::move(use), help)->type_name(type)->take_last();
+}
+
+// Any number of times, one value each; `use` receives them in turn.
+CLI::Option* values(CLI::App& app, const std::string& names, const std::string& type, const std::string& help,
+                    std::function<void(const std::string&)> use) {
+  auto each = [use = std::move(use)](const std::vector<std::string>& all) {
+    for (const std::string& one : all) use(one);
+  };
+  return app.add_option_function<std::vector<std::string>>(names, each, help)->type_name(type)->allow_extra_args(false);
+}
+
+void add_dim(CLI::App& app, DimOverrides& dims) {
+  values(app, "--dim", "NAME=SIZE", "Override a size of the graph's dims", [&dims](const std::string& s) { parse_dim(s, dims); });
+}
+
+void add_arch(CLI::App& app, std::function<void(const std::string&)> use) {
+  values(app, "--arch", "sm_NN", "GPU architecture; may be repeated (default: the GPU here, else sm_80)", [use](const std::string& text) {
+    std::vector<std::string> archs;
+    split_commas(text, archs);
+    for (const std::string& arch : archs) {
+      const size_t digits = arch.rfind("sm_", 0) == 0 ? 3 : arch.rfind("compute_", 0) == 0 ? 8 : 0;
+      if (digits == 0 || arch.size() < digits + 2 || arch.find_first_not_of("0123456789", digits) < arch.size() - 1)
+        refuse("--arch", "'" + arch + "' is no architecture; write it as sm_90");
+      use(arch);
+    }
+  });
+}
+
+void add_compile_flags(CLI::App& app, CompileFlags& flags) {
+  const std::string code = "Meaning", passes = "Passes";
+  add_dim(app, flags.dims);
+  app.add_flag("--relaxed-casts", flags.relaxed_casts, "Allow dropping a down-cast that only up-casts follow")->group(code);
+  app.add_flag("--contract", flags.contract, "Allow contracting mul and add into fused multiply-adds")->group(code);
+  app.add_flag("--deterministic", flags.deterministic, "The same bits in every run, also where updates collide")->group(code);
+  app.add_flag("--unchecked-indices", flags.unchecked_indices, "Drop the range tests of indices")->group(code);
+  auto list = [](std::vector<std::string>& into) { return [&into](const std::string& text) { split_commas(text, into); }; };
+  values(app, "--skip", "PASS", "Leave a pass out", list(flags.skip))->group(passes);
+  values(app, "--dump-after", "PASS", "Print the graph after a pass, or after 'all', on stderr", list(flags.dump_after))->group(passes);
+  value(app, "--stop-after", "PASS", "Stop after a pass", [&flags](const std::string& s) { flags.stop_after = s; })->group(passes);
+  value(app, "--pass-limit", "N", "Run at most N optional passes", [&flags](const std::string& s) {
+    flags.pass_limit = parse_integer<int64_t>("--pass-limit", s);
+    if (flags.pass_limit < 0) refuse("--pass-limit", "must be ≥ 0, not " + s);
+  })->group(passes);
+  app.add_flag("--time-passes", flags.time_passes, "Print the time of each pass on stderr")->group(passes);
+  app.add_flag("--no-cache", flags.no_cache, "Neither read nor write the compile cache");
+}
+
+CLI::App& command(CLI::App& app, const std::string& name, const std::string& what, const std::string& example) {
+  CLI::App* added = app.add_subcommand(name, what);
+  added->footer("Example: " + example);
+  return *added;
+}
+
+// --- the table -----------------------------------------------------------------------------------------------------------
+
+struct CommandTable {
+  std::string log_level = "warning", color = "auto";
+  bool quiet = false;
+  CheckCommand check;
+  ShowCommand show;
+  OpsCommand ops;
+  CompileCommand compile;
+  RunCommand run;
+  EnvCommand env;
+  VersionCommand version;
+};
+
+void add_globals(CLI::App& app, CommandTable& t) {
+  app.set_version_flag("--version", std::string("fusec ") + kVersion, "Print the version");
+  app.add_flag("-q,--quiet", t.quiet, "Errors only on stderr");
+  app.add_option("--log-level", t.log_level, "debug, info, warning, error, off")->type_name("LEVEL")->take_last();
+  app.add_option("--color", t.color, "auto, always, never")->type_name("WHEN")->take_last();
+}
+
+void add_check(CLI::App& app, CheckCommand& c) {
+  CLI::App& sub = command(app, "check", "Verify graphs and print every error", "fusec check model.fusion.json --dim N=4096");
+  sub.add_option("graph", c.graphs, "Graph files, or - for stdin")->type_name("GRAPH...");
+  add_dim(sub, c.dims);
+  sub.add_flag("--strict", c.strict, "Exit 1 when there are warnings");
+  sub.add_flag("--json", c.json, "The diagnostics as JSON on stdout");
+}
+
+void add_show(CLI::App& app, ShowCommand& c) {
+  CLI::App& sub = command(app, "show", "Print a graph as text, Graphviz or canonical JSON", "fusec show model.fusion.json --dot | dot -Tsvg > model.svg");
+  sub.add_option("graph", c.graph, "Graph file, or - for stdin")->type_name("GRAPH");
+  add_dim(sub, c.dims);
+  CLI::Option* dot = sub.add_flag("--dot", c.dot, "Graphviz");
+  sub.add_flag("--json", c.json, "Canonical JSON: every default written out")->excludes(dot);
+}
+
+void add_ops(CLI::App& app, OpsCommand& c) {
+  CLI::App& sub = command(app, "ops", "List the ops: operands, dtypes, attributes, support", "fusec ops layer_norm");
+  sub.add_option("op", c.op, "One op only")->type_name("OP");
+  sub.add_flag("--json", c.json, "JSON on stdout");
+}
+
+void add_compile(CLI::App& app, CompileCommand& c) {
+  CLI::App& sub = command(app, "compile", "Compile graphs to CUDA, PTX, cubins and a report", "fusec compile model.fusion.json -o out --emit cu,cubin --arch sm_90");
+  sub.add_option("graph", c.graphs, "Graph files, or - for stdin")->type_name("GRAPH...");
+  sub.add_option("-o,--out", c.out, "Folder for what is written (default: here)")->type_name("DIR")->take_last();
+  values(sub, "--emit", "KINDS", "cu, ptx, cubin, report (list; default cu,ptx,report)", [&c](const std::string& text) {
+    const Choices<EmitKind> kinds = {{"cu", EmitKind::kCu}, {"ptx", EmitKind::kPtx}, {"cubin", EmitKind::kCubin}, {"report", EmitKind::kReport}};
+    std::vector<std::string> names;
+    split_commas(text, names);
+    if (names.empty()) refuse("--emit", "names nothing; write for example --emit cu,ptx");
+    for (const std::string& name : names) c.emit.push_back(choose("--emit", name, kinds));
+  });
+  add_arch(sub, [&c](const std::string& arch) { c.archs.push_back(arch); });
+  value(sub, "--report", "FORMAT", "The report for people, beside the JSON one: md or none (default md)", [&c](const std::string& text) {
+    c.report_markdown = choose("--report", text, Choices<bool>{{"md", true}, {"none", false}});
+  });
+  sub.add_flag("--json", c.json, "What was written, as JSON on stdout");
+  add_compile_flags(sub, c.flags);
+}
+
+void add_run(CLI::App& app, RunCommand& c) {
+  CLI::App& sub = command(app, "run", "Run a graph, or what compile wrote", "fusec run model.fusion.json --device cpu --outputs out.safetensors");
+  sub.add_option("graph", c.graph, "Graph file, - for stdin, or a folder that compile wrote")->type_name("GRAPH");
+  value(sub, "--device", "DEVICE", "gpu or cpu (default gpu)", [&c](const std::string& text) {
+    c.device = choose("--device", text, Choices<RunCommand::Device>{{"gpu", RunCommand::kGpu}, {"cpu", RunCommand::kCpu}});
+  });
+  sub.add_option("--inputs", c.inputs, "Tensor file: .safetensors, .npz or .npy; what it lacks is generated")->type_name("FILE")->take_last();
+  sub.add_option("--outputs", c.outputs, "Tensor file to write")->type_name("FILE")->take_last();
+  value(sub, "--seed", "N", "Seed of generated inputs (default 0)", [&c](const std::string& s) { c.seed = parse_integer<uint64_t>("--seed", s); });
+  sub.add_flag("--verify", c.verify, "Compare with the CPU reference; exit 1 when they differ");
+  sub.add_flag("--bench", c.bench, "Measure GPU time");
+  sub.add_flag("--json", c.json, "JSON on stdout");
+  add_arch(sub, [&c](const std::string& arch) { c.arch = arch; });
+  add_compile_flags(sub, c.flags);
+}
+
+void add_rest(CLI::App& app, CommandTable& t) {
+  command(app, "env", "Say what was found here: NVRTC, driver, GPU, cache", "fusec env").add_flag("--json", t.env.json, "JSON on stdout");
+  command(app, "version", "Print the version", "fusec version --json").add_flag("--json", t.version.json, "JSON on stdout");
+}
+
+// --- misspelt and missing arguments --------------------------------------------------------------------------------------
+
+std::vector<std::string> option_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    for (const std::string& name : option->get_snames()) names.push_back("-" + name);
+  }
+  return names;
+}
+
+std::string did_you_mean(const std::string& word, const std::vector<std::string>& names) {
+  const std::string near = nearest(word, std::vector<std::string_view>(names.begin(), names.end()));
+  return near.empty() ? "" : "; did you mean '" + near + "'?";
+}
+
+// What CLI11 could not place: an unknown command, option or argument.
+void refuse_extras(const CLI::App& app) {
+  const std::vector<std::string> extras = app.remaining(true);
+  if (extras.empty()) return;
+  const auto chosen = app.get_subcommands();
+  std::vector<std::string> options = option_names(app);
+  if (chosen.empty()) {
+    std::vector<std::string> commands;
+    for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; })) commands.push_back(sub->get_name());
+    for (const std::string& word : extras)
+      if (word.empty() || word[0] != '-') throw Failure(Exit::kBadInput, "no command '" + word + "'" + did_you_mean(word, commands) + " ('fusec --help' lists them)");
+  } else {
+    const std::vector<std::string> own = option_names(*chosen[0]);
+    options.insert(options.end(), own.begin(), own.end());
+  }
+  const std::string& word = extras[0];
+  const std::string where = chosen.empty() ? "fusec" : "fusec " + chosen[0]->get_name();
+  if (word.size() > 1 && word[0] == '-') {
+    const std::string name = word.substr(0, word.find('='));
+    throw Failure(Exit::kBadInput, "'" + where + "' has no option '" + name + "'" + did_you_mean(name, options) + " ('" + where + " --help' lists them)");
+  }
+  throw Failure(Exit::kBadInput, "'" + where + "' does not take the argument '" + word + "'");
+}
+
+void need_graph(bool given, const std::string& name) {
+  if (!given) throw Failure(Exit::kBadInput, "'fusec " + name + "' needs a graph, as in: fusec " + name + " model.fusion.json");
+}
+
+// --- running -------------------------------------------------------------------------------------------------------------
+
+Console console_from(const CommandTable& t) {
+  const Choices<LogLevel> levels = {{"debug", LogLevel::kDebug}, {"info", LogLevel::kInfo}, {"warning", LogLevel::kWarning}, {"error", LogLevel::kError}, {"off", LogLevel::kOff}};
+  const LogLevel level = choose("--log-level", t.log_level, levels);
+  set_log_level(t.quiet && level < LogLevel::kError ? LogLevel::kError : level);
+  enum When { kAuto, kAlways, kNever };
+  const When when = choose("--color", t.color, Choices<When>{{"auto", kAuto}, {"always", kAlways}, {"never", kNever}});
+  return {t.quiet, when == kAlways || (when == kAuto && stderr_has_colour())};
+}
+
+int dispatch(const std::string& name, CommandTable& t, const Console& console) {
+  t.check.console = t.show.console = t.ops.console = t.compile.console = t.run.console = t.env.console = console;
+  if (name == "check") return need_graph(!t.check.graphs.empty(), name), run_check(t.check);
+  if (name == "show") return need_graph(!t.show.graph.empty(), name), run_show(t.show);
+  if (name == "ops") return run_ops(t.ops);
+  if (name == "compile") return need_graph(!t.compile.graphs.empty(), name), run_compile(t.compile);
+  if (name == "run") return need_graph(!t.run.graph.empty(), name), run_run(t.run);
+  if (name == "env") return run_env(t.env);
+  if (name == "version") return run_version(t.version);
+  FUSEC_CHECK(false, "command '" + name + "' is not dispatched");
+  return static_cast<int>(Exit::kBug);
+}
+
+int parse_and_run(int argc, char** argv, bool& colour) {
+  CommandTable table;
+  CLI::App app("fusec: a fusion compiler for graphs of tensor operations.", "fusec");
+  app.require_subcommand(0, 1);
+  app.allow_extras()->fallthrough();  // what is left over gets our own message
+  app.footer("'fusec COMMAND --help' tells more. Example: fusec compile model.fusion.json -o out");
+  add_globals(app, table);
+  add_check(app, table.check);
+  add_show(app, table.show);
+  add_ops(app, table.ops);
+  add_compile(app, table.compile);
+  add_run(app, table.run);
+  add_rest(app, table);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    print_result(app.help());
+    return 0;
+  } catch (const CLI::CallForVersion& version) {
+    print_result(std::string(version.what()) + "\n");
+    return 0;
+  } catch (const CLI::Error& error) {
+    throw Failure(Exit::kBadInput, error.what());
+  }
+  refuse_extras(app);
+  const Console console = console_from(table);
+  colour = console.colour;
+  if (app.get_subcommands().empty()) {
+    std::fputs(app.help().c_str(), stderr);
+    return static_cast<int>(Exit::kBadInput);
+  }
+  return dispatch(app.get_subcommands()[0]->get_name(), table, console);
+}
+
+int report_bug(int argc, char** argv, const std::string& message, bool colour) {
+  report_failure("this is a bug in fusec, not in your graph: " + message, colour);
+  const std::string folder = write_reproducer(argc, argv, message);
+  if (!folder.empty()) std::fprintf(stderr, "  note: a reproducer is in %s; please attach it to a report\n", folder.c_str());
+  return static_cast<int>(Exit::kBug);
+}
+
+}  // namespace
+
+int run_command_line(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);  // a reader that goes away must not kill us between two files
+  bool colour = false;
+  try {
+    colour = stderr_has_colour();
+    const int exit = parse_and_run(argc, argv, colour);
+    finish_output();
+    return exit;
+  } catch (const Failure& failure) {
+    if (failure.exit == Exit::kBug) return report_bug(argc, argv, failure.what(), colour);
+    report_failure(failure.what(), colour);
+    return static_cast<int>(failure.exit);
+  } catch (const std::bad_alloc&) {
+    report_failure("out of memory", colour);
+    return static_cast<int>(Exit::kRefused);
+  } catch (const std::exception& error) {
+    return report_bug(argc, argv, error.what(), colour);
+  }
+}
+
+}  // namespace fusec

@@ -1,0 +1,101 @@
+// The commands of fusec: one struct of plain options and one function each. cli.cpp fills the structs in, <command>.cpp runs them.
+// A command returns its exit code, or throws Failure.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "support/diag.h"
+
+namespace fusec {
+
+// How to talk to the terminal; from the global options.
+struct Console {
+  bool quiet = false;   // errors only
+  bool colour = false;  // on stderr
+};
+
+using DimOverrides = std::map<std::string, int64_t>;  // --dim NAME=SIZE
+
+struct CheckCommand {
+  Console console;
+  std::vector<std::string> graphs;  // paths, "-" for stdin
+  DimOverrides dims;
+  bool strict = false;  // exit 1 on warnings
+  bool json = false;
+};
+int run_check(const CheckCommand& command);
+
+struct ShowCommand {
+  Console console;
+  std::string graph;
+  DimOverrides dims;
+  bool dot = false;
+  bool json = false;  // the graph as canonical JSON
+};
+int run_show(const ShowCommand& command);
+
+struct OpsCommand {
+  Console console;
+  std::string op;  // one op only; "" for all
+  bool json = false;
+};
+int run_ops(const OpsCommand& command);
+
+// What decides the generated code, for `compile` and `run` alike.
+struct CompileFlags {
+  DimOverrides dims;
+  bool relaxed_casts = false;
+  bool contract = false;
+  bool deterministic = false;
+  bool unchecked_indices = false;
+  std::vector<std::string> skip;        // pass names
+  std::vector<std::string> dump_after;  // pass names, or "all"
+  std::string stop_after;               // pass name, or ""
+  int64_t pass_limit = -1;
+  bool time_passes = false;
+  bool no_cache = false;                // neither read nor write the compile cache
+};
+
+enum class EmitKind : uint8_t { kCu, kPtx, kCubin, kReport };
+
+struct CompileCommand {
+  Console console;
+  std::vector<std::string> graphs;
+  std::string out = ".";               // folder
+  std::vector<EmitKind> emit;          // empty: the default set (.cu, .h, PTX, manifest, report)
+  std::vector<std::string> archs;      // "sm_90"; empty: the GPU here, else sm_80
+  CompileFlags flags;
+  bool report_markdown = true;         // the report for people, beside the JSON one
+  bool json = false;                   // one object about what was written, on stdout
+};
+int run_compile(const CompileCommand& command);
+
+struct RunCommand {
+  Console console;
+  std::string graph;                   // a graph file, "-", or a folder that `compile` wrote
+  enum Device : uint8_t { kGpu, kCpu } device = kGpu;
+  std::string inputs, outputs;         // tensor files, "" when absent
+  uint64_t seed = 0;
+  bool verify = false;
+  bool bench = false;
+  bool json = false;
+  std::string arch;                    // "" : the device's own
+  CompileFlags flags;
+};
+int run_run(const RunCommand& command);
+
+struct EnvCommand {
+  Console console;
+  bool json = false;
+};
+int run_env(const EnvCommand& command);
+
+struct VersionCommand {
+  bool json = false;
+};
+int run_version(const VersionCommand& command);
+
+}  // namespace fusec

@@ -1,0 +1,24 @@
+#include "cli/compile_flags.h"
+
+namespace fusec {
+
+CompileOptions options_from(const CompileFlags& flags, const std::string& arch) {
+  CompileOptions options;
+  options.read.dims = flags.dims;
+  options.target = target_for(arch);
+  options.lower.contract = flags.contract;
+  options.relaxed_casts = flags.relaxed_casts;
+  options.skip = flags.skip;
+  options.dump_after = flags.dump_after;
+  options.stop_after = flags.stop_after;
+  options.pass_limit = flags.pass_limit;
+  options.time_passes = flags.time_passes;
+  return options;
+}
+
+std::optional<CompileCache> cache_from(const CompileFlags& flags) {
+  if (flags.no_cache) return std::nullopt;
+  return CompileCache::from_environment();
+}
+
+}  // namespace fusec

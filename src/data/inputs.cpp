@@ -1,0 +1,267 @@
+#include "data/inputs.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <numeric>
+
+#include "data/index_ranges.h"
+#include "reference/convert.h"
+#include "reference/philox.h"
+#include "support/check.h"
+#include "support/diag.h"
+
+namespace fusec {
+
+namespace {
+
+using Extents = std::vector<int64_t>;
+
+[[noreturn]] void refuse(const std::string& what) { throw Failure(Exit::kBadInput, what); }
+
+std::string type_text(DType dtype, const Extents& shape) {
+  std::string text(name_of(dtype));
+  for (size_t d = 0; d < shape.size(); ++d) text += (d ? "," : "[") + std::to_string(shape[d]);
+  return text + (shape.empty() ? "[]" : "]");
+}
+
+const Tensor* find(const NamedTensors& given, const std::string& name) {
+  for (const auto& [other, tensor] : given)
+    if (other == name) return &tensor;
+  return nullptr;
+}
+
+// Every given tensor is an input; dtype and rank are the graph's.
+void check_given(const Graph& graph, const NamedTensors& given) {
+  std::vector<std::string_view> names;
+  for (const Input& input : graph.inputs) names.push_back(graph[input.value].name);
+  for (const auto& [name, tensor] : given) {
+    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+    const std::string near = nearest(name, names);
+    refuse("'" + name + "' in the input file is no input of graph '" + graph.name + "'" + (near.empty() ? "" : "; did you mean '" + near + "'?"));
+  }
+  for (const Input& input : graph.inputs) {
+    const Value& value = graph[input.value];
+    const Tensor* tensor = find(given, value.name);
+    if (tensor && (tensor->dtype != value.dtype || tensor->shape.size() != value.shape.size()))
+      refuse("input '" + value.name + "' is " + std::string(name_of(value.dtype)) + to_string(value.shape, graph.symbols) + " in the graph, but the file has " +
+             type_text(tensor->dtype, tensor->shape));
+  }
+}
+
+// --- symbols ------------------------------------------------------------------------------------------------------------------
+
+using Known = IdVec<SymbolId, std::optional<int64_t>>;
+
+// Solves size = extent for its only unknown symbol, if it has one, once and to the first power. True when a symbol was found.
+bool solve(const Size& size, int64_t extent, Known& known) {
+  __int128 rest = extent - size.constant(), factor = 0;
+  SymbolId unknown;
+  for (const Size::Term& term : size.terms()) {
+    __int128 weight = term.coefficient;
+    size_t unknowns = 0;
+    for (const SymbolId s : term.symbols) {
+      if (known[s]) weight *= *known[s];
+      else if (++unknowns == 1 && !unknown.valid()) unknown = s;
+      else return false;
+    }
+    if (unknowns) factor = weight;
+    else rest -= weight;
+  }
+  // An extent that does not divide is left for the check of all shapes to report.
+  if (!unknown.valid() || factor == 0 || rest % factor != 0 || rest / factor < 0) return false;
+  known[unknown] = static_cast<int64_t>(rest / factor);
+  return true;
+}
+
+void check_promises(const Graph& graph, const SymbolValues& values) {
+  for (size_t i = 0; i < graph.symbols.size(); ++i) {
+    const Symbol& symbol = graph.symbols[SymbolId(i)];
+    const int64_t value = values[SymbolId(i)];
+    if (symbol.derived) continue;
+    if (value > symbol.max) refuse("dim '" + symbol.name + "' is " + std::to_string(value) + ", above its max of " + std::to_string(symbol.max));
+    if (symbol.multiple_of > 1 && value % symbol.multiple_of != 0)
+      refuse("dim '" + symbol.name + "' is " + std::to_string(value) + ", not a multiple of " + std::to_string(symbol.multiple_of) + " as the graph promises");
+  }
+  for (const Graph::Constraint& c : graph.constraints)
+    if (evaluate(c.lhs, values) > evaluate(c.rhs, values))
+      refuse("these sizes do not fit the graph: " + to_string(c.lhs, graph.symbols) + " = " + std::to_string(evaluate(c.lhs, values)) + " must be at most " +
+             to_string(c.rhs, graph.symbols) + " = " + std::to_string(evaluate(c.rhs, values)));
+}
+
+// --- generated data -----------------------------------------------------------------------------------------------------------
+
+// FNV-1a: a stream of its own for each input's name.
+uint64_t stream_of(const std::string& name) {
+  uint64_t hash = 0xcbf29ce484222325u;
+  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  return hash;
+}
+
+class RandomNumbers {
+ public:
+  RandomNumbers(uint64_t seed, uint64_t stream) : seed_(seed), stream_(stream) {}
+  // Below `range` (2^64 when 0).
+  uint64_t below(uint64_t range) {
+    if (at_ == 4) {
+      words_ = reference::philox_block(seed_, stream_, block_++);
+      at_ = 0;
+    }
+    const uint64_t word = reference::word_pair(words_, at_);
+    at_ += 2;
+    return range == 0 ? word : static_cast<uint64_t>(static_cast<unsigned __int128>(word) * range >> 64);
+  }
+  double uniform() { return static_cast<double>(below(0) >> 11) * 0x1p-53; }
+  double normal() {
+    const double u = (static_cast<double>(below(0) >> 11) + 1) * 0x1p-53;
+    return reference::box_muller(u, uniform())[0];
+  }
+
+ private:
+  uint64_t seed_, stream_, block_ = 0;
+  size_t at_ = 4;
+  reference::PhiloxWords words_{};
+};
+
+// out[i] = next(i), converted to the tensor's dtype.
+template <class F>
+void fill(Tensor& out, const F& next) {
+  const int64_t bytes = bytes_of(out.dtype), elems = out.elems();
+  for (int64_t i = 0; i < elems; ++i) store(next(i), out.dtype, out.data.data() + i * bytes);
+}
+
+void fill_randint(Tensor& out, RandomNumbers& random, int64_t from, int64_t to) {
+  const uint64_t range = static_cast<uint64_t>(to) - static_cast<uint64_t>(from);
+  fill(out, [&](int64_t) { return static_cast<int64_t>(static_cast<uint64_t>(from) + random.below(range)); });
+}
+
+// Rows along the last dimension: the first entries of a random permutation of 0 … n-1.
+void fill_permutations(Tensor& out, RandomNumbers& random, int64_t n) {
+  std::vector<int64_t> all(static_cast<size_t>(n));
+  std::iota(all.begin(), all.end(), int64_t{0});
+  const int64_t row = out.shape.empty() ? 1 : out.shape.back();
+  fill(out, [&](int64_t i) {
+    const auto k = static_cast<size_t>(i % row);
+    std::swap(all[k], all[k + random.below(static_cast<uint64_t>(n) - k)]);
+    return all[k];
+  });
+}
+
+void fill_default(Tensor& out, RandomNumbers& random, const std::string& name, std::optional<int64_t> range) {
+  if (is_float(out.dtype)) return fill(out, [&](int64_t) { return random.normal(); });
+  if (out.dtype == DType::kBool) return fill(out, [&](int64_t) { return random.below(2) == 1; });
+  if (range && *range == 0 && out.elems() > 0) refuse("input '" + name + "' indexes an empty dimension: no value is valid; give data or an init");
+  if (range) return fill_randint(out, random, 0, std::max<int64_t>(1, *range));
+  fill_randint(out, random, out.dtype == DType::kU8 ? 0 : -8, 8);
+}
+
+Tensor generated(const Value& value, const Input& input, const Extents& shape, std::optional<int64_t> range, uint64_t seed) {
+  Tensor out(value.dtype, shape);
+  RandomNumbers random(seed, stream_of(value.name));
+  const Init& init = input.init;
+  switch (init.kind) {
+    case Init::kDefault: fill_default(out, random, value.name, range); break;
+    case Init::kNormal: fill(out, [&](int64_t) { return random.normal(); }); break;
+    case Init::kUniform: fill(out, [&](int64_t) { return init.lo + (init.hi - init.lo) * random.uniform(); }); break;
+    case Init::kZeros: break;
+    case Init::kOnes: fill(out, [](int64_t) { return true; }); break;
+    case Init::kArange: fill(out, [](int64_t i) { return i; }); break;
+    case Init::kRandint: fill_randint(out, random, init.from, init.to); break;
+    case Init::kPermutation: fill_permutations(out, random, init.to); break;
+  }
+  return out;
+}
+
+// --- overlapping layouts ------------------------------------------------------------------------------------------------------
+
+// For each element the first one that shares its memory; empty when no two do.
+std::vector<int64_t> first_at_address(const Extents& shape, const Extents& strides) {
+  int64_t span = 1, elems = 1;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    elems *= shape[d];
+    span += (shape[d] - 1) * strides[d];
+  }
+  if (elems == 0) return {};
+  std::vector<int64_t> first(static_cast<size_t>(span), -1), result(static_cast<size_t>(elems));
+  bool shared = false;
+  for (int64_t i = 0; i < elems; ++i) {
+    int64_t address = 0, rest = i;
+    for (size_t d = shape.size(); d-- > 0; rest /= shape[d]) address += rest % shape[d] * strides[d];
+    int64_t& owner = first[static_cast<size_t>(address)];
+    if (owner < 0) owner = i;
+    shared |= owner != i;
+    result[static_cast<size_t>(i)] = owner;
+  }
+  if (!shared) result.clear();
+  return result;
+}
+
+// Elements that are one in memory hold one value: made so in generated data, demanded of given data.
+void settle_overlaps(const Value& value, const Input& input, Tensor& tensor, bool given) {
+  if (!input.strides) return;
+  const std::vector<int64_t> first = first_at_address(tensor.shape, *input.strides);
+  const auto bytes = static_cast<size_t>(bytes_of(tensor.dtype));
+  for (size_t i = 0; i < first.size(); ++i) {
+    std::byte *to = tensor.data.data() + i * bytes, *from = tensor.data.data() + static_cast<size_t>(first[i]) * bytes;
+    if (given && std::memcmp(to, from, bytes) != 0)
+      refuse("input '" + value.name + "': elements " + std::to_string(first[i]) + " and " + std::to_string(i) +
+             " (row-major) share their memory by the strides in the graph, but the data differ");
+    if (to != from) std::memcpy(to, from, bytes);
+  }
+}
+
+}  // namespace
+
+SymbolValues bind_symbols(const Graph& graph, const NamedTensors& given) {
+  check_given(graph, given);
+  Known known(graph.symbols.size());
+  for (bool progress = true; progress;) {
+    progress = false;
+    for (const Input& input : graph.inputs) {
+      const Value& value = graph[input.value];
+      const Tensor* tensor = find(given, value.name);
+      for (size_t d = 0; tensor && d < value.shape.size(); ++d) progress |= solve(value.shape[d], tensor->shape[d], known);
+    }
+  }
+  SymbolValues values = typical_values(graph.symbols);
+  for (size_t i = 0; i < known.size(); ++i)
+    if (known[SymbolId(i)]) values[SymbolId(i)] = *known[SymbolId(i)];
+  derive_values(graph.symbols, values);
+  for (const Input& input : graph.inputs) {
+    const Value& value = graph[input.value];
+    const Tensor* tensor = find(given, value.name);
+    if (!tensor) continue;
+    Extents expected;
+    for (const Size& s : value.shape) expected.push_back(evaluate(s, values));
+    if (expected != tensor->shape)
+      refuse("input '" + value.name + "' is " + type_text(value.dtype, expected) + " in the graph, but the file has " + type_text(tensor->dtype, tensor->shape));
+  }
+  check_promises(graph, values);
+  return values;
+}
+
+std::vector<Tensor> make_inputs(const Graph& graph, const NamedTensors& given, uint64_t seed) {
+  check_given(graph, given);
+  const auto ranges = index_ranges(graph);
+  std::vector<Tensor> tensors;
+  for (const Input& input : graph.inputs) {
+    const Value& value = graph[input.value];
+    Extents shape;
+    for (const Size& s : value.shape) shape.push_back(s.value());
+    const Tensor* tensor = find(given, value.name);
+    if (tensor && tensor->shape != shape)
+      refuse("input '" + value.name + "' is " + type_text(value.dtype, shape) + " in the graph, but the file has " + type_text(tensor->dtype, tensor->shape));
+    if (tensor) {
+      tensors.push_back(*tensor);
+    } else if (input.scalar_value) {
+      tensors.emplace_back(value.dtype, shape);
+      store(*input.scalar_value, value.dtype, tensors.back().data.data());
+    } else {
+      tensors.push_back(generated(value, input, shape, ranges[input.value], seed));
+    }
+    settle_overlaps(value, input, tensors.back(), tensor != nullptr);
+  }
+  return tensors;
+}
+
+}  // namespace fusec
