@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "graph/dtype.h"
 #include "graph/size.h"
 
 namespace fusec {
@@ -37,6 +38,7 @@ struct Launch {
   uint32_t shared_bytes = 0;
   bool cooperative = false;
   std::vector<KernelArg> args;
+  std::vector<DType> arg_dtypes;  // of what each pointer points to; of each scalar
   // kCopy: `bytes` from args[0] to args[1], device to device.
   Size copy_bytes;
   // What the schedule chose, for the report: name → value.
@@ -45,7 +47,7 @@ struct Launch {
 
 struct WorkspaceBuffer {
   Size bytes;
-  uint32_t first_launch = 0, last_launch = 0;  // live from the first through the last
+  uint32_t first_segment = 0, last_segment = 0;  // live from the first through the last
   int64_t offset = 0;                          // when every size is constant (Program::workspace_is_static)
 };
 

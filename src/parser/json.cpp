@@ -1,8 +1,6 @@
 #include "parser/json.h"
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "parser/json_syntax.h"
@@ -251,54 +249,6 @@ std::string_view describe(JsonKind kind) {
     case JsonKind::kObject: return "an object";
   }
   return "";
-}
-
-namespace {
-
-// Appends the well-formed UTF-8 of `text` with control characters (and what `extra` names) escaped.
-void append_escaped(std::string& out, std::string_view text, std::string_view extra, std::string_view replacement) {
-  while (!text.empty()) {
-    const auto c = static_cast<unsigned char>(text[0]);
-    size_t n = utf8_length(text);
-    if (n == 0) {
-      out += replacement;
-      n = 1;
-    } else if (c < 0x20 || c == 0x7F) {
-      char code[8];
-      std::snprintf(code, sizeof code, "\\u%04x", c);
-      out += c == '\n' ? "\\n" : c == '\t' ? "\\t" : c == '\r' ? "\\r" : code;
-    } else {
-      if (n == 1 && extra.find(text[0]) != std::string_view::npos) out += '\\';
-      out += text.substr(0, n);
-    }
-    text.remove_prefix(n);
-  }
-}
-
-}  // namespace
-
-std::string json_quote(std::string_view text) {
-  std::string out = "\"";
-  append_escaped(out, text, "\"\\", "\xEF\xBF\xBD");
-  return out += '"';
-}
-
-std::string json_number(double value) {
-  if (std::isnan(value)) return "\"nan\"";
-  if (std::isinf(value)) return value > 0 ? "\"inf\"" : "\"-inf\"";
-  char digits[40];
-  const auto end = std::to_chars(digits, digits + sizeof digits, value).ptr;
-  std::string out(digits, end);
-  return out.find_first_of(".e") == std::string::npos ? out + ".0" : out;
-}
-
-std::string quoted(std::string_view text) {
-  constexpr size_t kShown = 80;
-  std::string out = "'";
-  size_t length = std::min(text.size(), kShown);
-  while (length < text.size() && length > 0 && (static_cast<unsigned char>(text[length]) & 0xC0) == 0x80) --length;
-  append_escaped(out, text.substr(0, length), "", "?");
-  return out += length < text.size() ? "...'" : "'";
 }
 
 }  // namespace fusec

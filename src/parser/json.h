@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "support/diag.h"
+#include "support/text.h"
 
 namespace fusec {
 
@@ -99,11 +100,5 @@ class JsonDocument {
 
 // "a value of this kind" in messages: "an integer", "a string".
 std::string_view describe(JsonKind kind);
-// A JSON string literal, quotes included; malformed UTF-8 becomes U+FFFD.
-std::string json_quote(std::string_view text);
-// The shortest JSON number that reads back as the same double, always with a fraction or an exponent; "nan", "inf", "-inf" quoted.
-std::string json_number(double value);
-// Text from the file inside a message: in single quotes, control characters escaped, cut when long.
-std::string quoted(std::string_view text);
 
 }  // namespace fusec

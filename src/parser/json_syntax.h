@@ -23,9 +23,6 @@ struct JsonPosition {
   size_t token_begin() const;
 };
 
-// The length of the well-formed UTF-8 sequence (no surrogates, nothing overlong) at the start of a text; 0 when there is none.
-size_t utf8_length(std::string_view text);
-
 // Reports what is wrong with the token at `at.token_begin()`. `overflow`: it is a number that no double can hold.
 void report_syntax_error(const JsonPosition& at, bool overflow, Diagnostics& diagnostics);
 

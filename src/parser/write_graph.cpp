@@ -1,6 +1,7 @@
 #include "parser/write_graph.h"
 
-#include "parser/json.h"
+#include "graph/print.h"
+#include "support/text.h"
 
 namespace fusec {
 
@@ -13,14 +14,6 @@ std::string join(const List& list, Text text) {
   for (const auto& item : list) out += (out.empty() ? "" : ", ") + text(item);
   return out;
 }
-
-std::string literal_text(const Literal& literal) {
-  if (const bool* b = std::get_if<bool>(&literal.value)) return *b ? "true" : "false";
-  if (const int64_t* i = std::get_if<int64_t>(&literal.value)) return std::to_string(*i);
-  return json_number(std::get<double>(literal.value));
-}
-
-std::string boolean(bool b) { return b ? "true" : "false"; }
 
 std::string integers(const std::vector<int64_t>& list) {
   return "[" + join(list, [](int64_t n) { return std::to_string(n); }) + "]";
@@ -64,19 +57,12 @@ class Writer {
     return out.empty() ? out : "  \"dims\": {" + out + "},\n";
   }
 
-  // Sizes that a user can write: integers, and products of names. Sums appear only in what passes and rules derive.
-  std::string size(const Size& s) {
-    return s.is_constant() ? std::to_string(s.value()) : json_quote(to_string(s, g.symbols));
-  }
-  std::string sizes(const std::vector<Size>& list) {
-    return "[" + join(list, [&](const Size& s) { return size(s); }) + "]";
-  }
   std::string name(ValueId v) { return v.valid() ? json_quote(g[v].name) : "null"; }
   std::string dtype(DType t) { return "\"" + std::string(name_of(t)) + "\""; }
 
   std::string input(const Input& i) {
     const Value& v = g[i.value];
-    std::string out = "{\"name\": " + name(i.value) + ", \"dtype\": " + dtype(v.dtype) + ", \"shape\": " + sizes(v.shape);
+    std::string out = "{\"name\": " + name(i.value) + ", \"dtype\": " + dtype(v.dtype) + ", \"shape\": " + json_sizes(g, v.shape);
     if (i.strides) out += ", \"strides\": " + integers(*i.strides);
     if (i.scalar) out += ", \"scalar\": true";
     if (i.scalar_value) out += ", \"value\": " + literal_text(*i.scalar_value);
@@ -104,68 +90,10 @@ class Writer {
     const OpInfo& row = info(o.kind);
     std::string out = "{\"op\": \"" + std::string(row.name) + "\"";
     if (row.max_operands != 0) out += ", \"in\": [" + join(o.in, [&](const Operand& x) { return operand(x); }) + "]";
-    if (o.kind == OpKind::kGelu) out += ", \"approximate\": \"none\"";
-    if (o.kind == OpKind::kGeluTanh) out += ", \"approximate\": \"tanh\"";
-    std::string_view rest = row.attributes;
-    while (!rest.empty()) {
-      const size_t end = std::min(rest.find(' '), rest.size());
-      std::string_view attribute_name = rest.substr(0, end);
-      if (attribute_name.ends_with('?')) attribute_name.remove_suffix(1);
-      const std::string value = attribute(o, attribute_name);
-      if (!value.empty()) out += ", \"" + std::string(attribute_name) + "\": " + value;
-      rest.remove_prefix(std::min(end + 1, rest.size()));
-    }
+    for (const auto& [attribute_name, text] : attribute_texts(g, o)) out += ", \"" + std::string(attribute_name) + "\": " + text;
     const bool one = row.results == 1;
     out += ", \"out\": " + (one ? name(o.out[0]) : "[" + join(o.out, [&](ValueId v) { return name(v); }) + "]");
     return out + "}";
-  }
-
-  // The dtype of a result that has a name.
-  DType result_dtype(const Op& o) {
-    for (ValueId v : o.out)
-      if (v.valid()) return g[v].dtype;
-    return DType::kF32;
-  }
-
-  // "" for an attribute that has no value to write.
-  std::string attribute(const Op& o, std::string_view n) {
-    const Attrs& a = g.attrs(o);
-    if (n == "dtype") {
-      const OpCategory c = info(o.kind).category;
-      if (c == OpCategory::kConvert || c == OpCategory::kCreation) return dtype(result_dtype(o));
-      return a.dtype ? dtype(*a.dtype) : "";
-    }
-    if (n == "accumulate") {
-      static constexpr const char* kWords[] = {"", "\"add\"", "\"mul\"", "\"max\"", "\"min\""};
-      return kWords[static_cast<size_t>(a.accumulate)];
-    }
-    if (n == "shape") return sizes(a.shape);
-    if (n == "dims") return integers(a.dims);
-    if (n == "perm") return integers(a.perm);
-    if (n == "dim") return std::to_string(a.dim);
-    if (n == "starts") return sizes(a.starts);
-    if (n == "stops") return sizes(a.stops);
-    if (n == "steps") return integers(a.steps);
-    if (n == "low") return sizes(a.low);
-    if (n == "high") return sizes(a.high);
-    if (n == "value") return literal_text(a.value);
-    if (n == "start") return literal_text(a.start);
-    if (n == "step") return literal_text(a.step);
-    if (n == "seed") return std::to_string(a.seed);
-    if (n == "stream") return std::to_string(a.stream);
-    if (n == "keepdim") return boolean(a.keepdim);
-    if (n == "exclusive") return boolean(a.exclusive);
-    if (n == "reverse") return boolean(a.reverse);
-    if (n == "descending") return boolean(a.descending);
-    if (n == "stable") return boolean(a.stable);
-    if (n == "largest") return boolean(a.largest);
-    if (n == "sorted") return boolean(a.sorted);
-    if (n == "k") return size(a.k);
-    if (n == "correction") return std::to_string(a.correction);
-    if (n == "groups") return std::to_string(a.groups);
-    if (n == "eps") return json_number(a.eps);
-    if (n == "p") return json_number(a.p);
-    return "";
   }
 
   std::string output(const Output& o) {

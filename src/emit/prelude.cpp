@@ -1,0 +1,341 @@
+#include "emit/prelude.h"
+
+#include <string_view>
+#include <vector>
+
+namespace fusec {
+
+namespace {
+
+struct Entry {
+  std::string_view name;
+  std::string_view text;
+};
+
+// In order of definition: an entry may use the ones above it.
+constexpr Entry kEntries[] = {
+    {"Vec", R"(// N neighbouring elements, moved as one.
+template <class T, int N>
+struct alignas(sizeof(T) * N > 16 ? 16 : sizeof(T) * N) Vec {
+  T at[N];
+};
+)"},
+    {"fs_load", R"(// Reads N elements in pieces of W, to which p is aligned.
+template <int N, int W, class T>
+__device__ __forceinline__ Vec<T, N> fs_load(const T* p) {
+  Vec<T, N> v;
+#pragma unroll
+  for (int k = 0; k < N / W; ++k) {
+    const Vec<T, W> piece = *reinterpret_cast<const Vec<T, W>*>(p + k * W);
+#pragma unroll
+    for (int j = 0; j < W; ++j) v.at[k * W + j] = piece.at[j];
+  }
+  return v;
+}
+)"},
+    {"fs_load_some", R"(// Reads the first `count` of N elements; the others are zero.
+template <int N, class T>
+__device__ __forceinline__ Vec<T, N> fs_load_some(const T* p, int count) {
+  Vec<T, N> v = {};
+#pragma unroll
+  for (int k = 0; k < N; ++k)
+    if (k < count) v.at[k] = p[k];
+  return v;
+}
+)"},
+    {"fs_store", R"(// Writes N elements in pieces of W, to which p is aligned.
+template <int W, class T, int N>
+__device__ __forceinline__ void fs_store(T* p, const Vec<T, N>& v) {
+#pragma unroll
+  for (int k = 0; k < N / W; ++k) {
+    Vec<T, W> piece;
+#pragma unroll
+    for (int j = 0; j < W; ++j) piece.at[j] = v.at[k * W + j];
+    *reinterpret_cast<Vec<T, W>*>(p + k * W) = piece;
+  }
+}
+)"},
+    {"fs_store_some", R"(// Writes the first `count` of N elements.
+template <class T, int N>
+__device__ __forceinline__ void fs_store_some(T* p, const Vec<T, N>& v, int count) {
+#pragma unroll
+  for (int k = 0; k < N; ++k)
+    if (k < count) p[k] = v.at[k];
+}
+)"},
+    {"fs_bitcast", R"(template <class To, class From>
+__device__ __forceinline__ To fs_bitcast(From x) {
+  static_assert(sizeof(To) == sizeof(From), "bitcast keeps the size");
+  To y;
+  memcpy(&y, &x, sizeof y);
+  return y;
+}
+)"},
+    {"fs_from_e4m3", R"(__device__ __forceinline__ float fs_from_e4m3(unsigned char x) { return __half2float(__half(__nv_cvt_fp8_to_halfraw(x, __NV_E4M3))); }
+)"},
+    {"fs_from_e5m2", R"(__device__ __forceinline__ float fs_from_e5m2(unsigned char x) { return __half2float(__half(__nv_cvt_fp8_to_halfraw(x, __NV_E5M2))); }
+)"},
+    {"fs_to_e4m3", R"(// Rounds to nearest even, saturating (infinities too); NaN stays.
+__device__ __forceinline__ unsigned char fs_to_e4m3(float x) { return __nv_cvt_float_to_fp8(x, __NV_SATFINITE, __NV_E4M3); }
+)"},
+    {"fs_to_e5m2", R"(// Rounds to nearest even, saturating (infinities too); NaN stays.
+__device__ __forceinline__ unsigned char fs_to_e5m2(float x) { return __nv_cvt_float_to_fp8(x, __NV_SATFINITE, __NV_E5M2); }
+)"},
+    {"fs_odd_float", R"(// Rounding to odd: a second rounding to at most 22 bits then gives what one rounding of x would.
+__device__ __forceinline__ float fs_odd_float(long long x) {
+  const float down = __ll2float_rd(x), up = __ll2float_ru(x);
+  return down == up || (__float_as_int(down) & 1) ? down : up;
+}
+__device__ __forceinline__ float fs_odd_float(int x) { return fs_odd_float((long long)x); }
+__device__ __forceinline__ float fs_odd_float(double x) {
+  const float down = __double2float_rd(x), up = __double2float_ru(x);
+  return !(down < up) || (__float_as_int(down) & 1) ? down : up;
+}
+)"},
+    {"fs_to_int", R"(// Truncates toward zero and saturates; NaN gives 0.
+template <class T, class F>
+__device__ __forceinline__ T fs_to_int(F x) {
+  if (sizeof(T) == 8) return x != x ? (T)0 : (T)__double2ll_rz((double)x);
+  const int least = sizeof(T) == 4 ? (int)0x80000000 : (T)-1 > (T)0 ? 0 : -(1 << (8 * sizeof(T) - 1));
+  const int most = sizeof(T) == 4 ? 0x7fffffff : (T)-1 > (T)0 ? (1 << 8 * sizeof(T)) - 1 : (1 << (8 * sizeof(T) - 1)) - 1;
+  if (x != x) return (T)0;
+  return (T)(x <= (F)least ? least : x >= (F)most ? most : (int)x);
+}
+)"},
+    {"fs_not", R"(__device__ __forceinline__ bool fs_not(bool x) { return !x; }
+template <class T>
+__device__ __forceinline__ T fs_not(T x) { return (T)~x; }
+)"},
+    {"fs_maximum", R"(// NaN if either is NaN; -0 < +0.
+__device__ __forceinline__ float fs_maximum(float a, float b) { return a != a ? a : b != b ? b : a == b ? __int_as_float(__float_as_int(a) & __float_as_int(b)) : a > b ? a : b; }
+__device__ __forceinline__ double fs_maximum(double a, double b) { return a != a ? a : b != b ? b : a == b ? __longlong_as_double(__double_as_longlong(a) & __double_as_longlong(b)) : a > b ? a : b; }
+)"},
+    {"fs_minimum", R"(// NaN if either is NaN; -0 < +0.
+__device__ __forceinline__ float fs_minimum(float a, float b) { return a != a ? a : b != b ? b : a == b ? __int_as_float(__float_as_int(a) | __float_as_int(b)) : a < b ? a : b; }
+__device__ __forceinline__ double fs_minimum(double a, double b) { return a != a ? a : b != b ? b : a == b ? __longlong_as_double(__double_as_longlong(a) | __double_as_longlong(b)) : a < b ? a : b; }
+)"},
+    {"fs_clamp", R"(template <class T>
+__device__ __forceinline__ T fs_clamp(T x, T low, T high) {
+  const T raised = x > low ? x : low;
+  return raised < high ? raised : high;
+}
+)"},
+    {"fs_remainder", R"(// The sign of the divisor; integers: 0 for a zero divisor and for -1.
+__device__ __forceinline__ float fs_remainder(float a, float b) {
+  const float r = fmodf(a, b);
+  return r != 0.0f && (b < 0.0f) != (r < 0.0f) ? r + b : r;
+}
+__device__ __forceinline__ double fs_remainder(double a, double b) {
+  const double r = fmod(a, b);
+  return r != 0.0 && (b < 0.0) != (r < 0.0) ? r + b : r;
+}
+template <class T>
+__device__ __forceinline__ T fs_remainder(T a, T b) {
+  if (b == 0 || b == (T)-1) return (T)((T)-1 > (T)0 && b != 0 ? a % b : 0);
+  const T r = (T)(a % b);
+  return (T)(r != 0 && (b < 0) != (r < 0) ? r + b : r);
+}
+)"},
+    {"fs_floor_div", R"(// ⌊a / b⌋; floats by way of the exact remainder; integers: 0 for a zero divisor, wrapping for -1.
+__device__ __forceinline__ float fs_floor_div(float a, float b) {
+  if (b == 0.0f) return __fdiv_rn(a, b);
+  const float r = fmodf(a, b);
+  float q = __fdiv_rn(a - r, b);
+  if (r != 0.0f && (b < 0.0f) != (r < 0.0f)) q -= 1.0f;
+  if (q == 0.0f) return copysignf(0.0f, __fdiv_rn(a, b));
+  const float f = floorf(q);
+  return q - f > 0.5f ? f + 1.0f : f;
+}
+__device__ __forceinline__ double fs_floor_div(double a, double b) {
+  if (b == 0.0) return __ddiv_rn(a, b);
+  const double r = fmod(a, b);
+  double q = __ddiv_rn(a - r, b);
+  if (r != 0.0 && (b < 0.0) != (r < 0.0)) q -= 1.0;
+  if (q == 0.0) return copysign(0.0, __ddiv_rn(a, b));
+  const double f = floor(q);
+  return q - f > 0.5 ? f + 1.0 : f;
+}
+template <class T>
+__device__ __forceinline__ T fs_floor_div(T a, T b) {
+  if (b == 0) return (T)0;
+  if ((T)-1 < (T)0 && b == (T)-1) return (T)(0ull - (unsigned long long)a);
+  const T q = (T)(a / b);
+  return (T)(a % b != 0 && (a < 0) != (b < 0) ? q - 1 : q);
+}
+)"},
+    {"fs_ceil_div", R"(template <class T>
+__device__ __forceinline__ T fs_ceil_div(T a, T b) {
+  if (b == 0) return (T)0;
+  if ((T)-1 < (T)0 && b == (T)-1) return (T)(0ull - (unsigned long long)a);
+  const T q = (T)(a / b);
+  return (T)(a % b != 0 && (a < 0) == (b < 0) ? q + 1 : q);
+}
+)"},
+    {"fs_trunc_div", R"(template <class T>
+__device__ __forceinline__ T fs_trunc_div(T a, T b) {
+  if (b == 0) return (T)0;
+  if ((T)-1 < (T)0 && b == (T)-1) return (T)(0ull - (unsigned long long)a);
+  return (T)(a / b);
+}
+)"},
+    {"fs_trunc_mod", R"(template <class T>
+__device__ __forceinline__ T fs_trunc_mod(T a, T b) {
+  if (b == 0 || ((T)-1 < (T)0 && b == (T)-1)) return (T)0;
+  return (T)(a % b);
+}
+)"},
+    {"fs_int_pow", R"(// Wrapping power; a negative exponent gives 0, except for the bases 1 and -1.
+template <class T>
+__device__ __forceinline__ T fs_int_pow(T a, T b) {
+  if (b < 0) return (T)(a == 1 ? 1 : a == (T)-1 ? (b % 2 != 0 ? -1 : 1) : 0);
+  unsigned long long result = 1, base = (unsigned long long)a;
+  for (unsigned long long n = (unsigned long long)b; n != 0; n >>= 1, base *= base)
+    if (n & 1) result *= base;
+  return (T)result;
+}
+)"},
+    {"fs_shl", R"(template <class T>
+__device__ __forceinline__ T fs_shl(T a, T b) { return b < 0 || b >= (T)(8 * sizeof(T)) ? (T)0 : (T)((unsigned long long)a << b); }
+)"},
+    {"fs_shr", R"(template <class T>
+__device__ __forceinline__ T fs_shr(T a, T b) { return b < 0 || b >= (T)(8 * sizeof(T)) ? (T)(a < 0 ? -1 : 0) : (T)(a >> b); }
+)"},
+    {"fs_half_exp", R"(// exp(-|x| / 2): its square enters sums with 1 and its double product keeps denormal results exact to one rounding.
+__device__ __forceinline__ float fs_half_exp(float x) { return expf(-0.5f * fabsf(x)); }
+__device__ __forceinline__ double fs_half_exp(double x) { return exp(-0.5 * fabs(x)); }
+)"},
+    {"fs_reciprocal_near_one", R"(// 1 / x for 1 ≤ x ≤ 2, within 1 ulp.
+__device__ __forceinline__ float fs_reciprocal_near_one(float x) {
+#ifdef __CUDA_ARCH__
+  float r;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
+  return r;
+#else
+  return 1.0f / x;
+#endif
+}
+__device__ __forceinline__ double fs_reciprocal_near_one(double x) { return 1.0 / x; }
+)"},
+    {"fs_scaled_sigmoid", R"(// a / (1 + exp(-x)): with h = exp(-|x|/2) it is a / (1 + h²), times h² where x < 0.
+template <class T>
+__device__ __forceinline__ T fs_scaled_sigmoid(T a, T x) {
+  const T h = fs_half_exp(x);
+  const T r = a * fs_reciprocal_near_one((T)1 + h * h);
+  return x < (T)0 ? r * h * h : r;
+}
+)"},
+    {"fs_sigmoid", R"(template <class T>
+__device__ __forceinline__ T fs_sigmoid(T x) { return fs_scaled_sigmoid((T)1, x); }
+)"},
+    {"fs_silu", R"(template <class T>
+__device__ __forceinline__ T fs_silu(T x) { return x == (T)-INFINITY ? (T)-0.0 : fs_scaled_sigmoid(x, x); }
+)"},
+    {"fs_gelu_tanh", R"(// x/2 · (1 + tanh(y)) = x / (1 + exp(-2y)), 2y = 2·√(2/π)·(x + 0.044715 x³)
+template <class T>
+__device__ __forceinline__ T fs_gelu_tanh(T x) {
+  const T y = x * ((T)1.5957691216057308 + (T)0.07135481627260025 * (x * x));
+  return x == (T)-INFINITY ? (T)-0.0 : fs_scaled_sigmoid(x, y);
+}
+)"},
+    {"fs_gelu_erf", R"(// x · Φ(x)
+__device__ __forceinline__ float fs_gelu_erf(float x) { return x == -INFINITY ? -0.0f : x * normcdff(x); }
+__device__ __forceinline__ double fs_gelu_erf(double x) { return x == -INFINITY ? -0.0 : x * normcdf(x); }
+)"},
+    {"fs_iota", R"(// start + i·step, rounded once.
+__device__ __forceinline__ double fs_iota(double start, double step, long long i) { return __fma_rn((double)i, step, start); }
+)"},
+    {"fs_iota_odd", R"(// start + i·step rounded to odd, so that a second rounding gives what one would.
+__device__ __forceinline__ double fs_iota_odd(double start, double step, long long i) {
+  const double down = __fma_rd((double)i, step, start), up = __fma_ru((double)i, step, start);
+  return down == up || (__double_as_longlong(down) & 1) ? down : up;
+}
+)"},
+    {"fs_words", R"(struct fs_words {
+  unsigned w[4];
+};
+)"},
+    {"fs_philox", R"(// Philox4x32-10: the four words of counter (n, stream) under the key `seed`.
+__device__ __forceinline__ fs_words fs_philox(unsigned long long seed, unsigned long long stream, unsigned long long n) {
+  unsigned c0 = (unsigned)n, c1 = (unsigned)(n >> 32), c2 = (unsigned)stream, c3 = (unsigned)(stream >> 32);
+  unsigned k0 = (unsigned)seed, k1 = (unsigned)(seed >> 32);
+#pragma unroll
+  for (int round = 0; round < 10; ++round) {
+    const unsigned long long p0 = 0xD2511F53ull * c0, p1 = 0xCD9E8D57ull * c2;
+    c0 = (unsigned)(p1 >> 32) ^ c1 ^ k0;
+    c1 = (unsigned)p1;
+    c2 = (unsigned)(p0 >> 32) ^ c3 ^ k1;
+    c3 = (unsigned)p0;
+    k0 += 0x9E3779B9u;
+    k1 += 0xBB67AE85u;
+  }
+  return {{c0, c1, c2, c3}};
+}
+)"},
+    {"fs_uniform", R"(// The top P bits of word i mod 4, as a fraction.
+template <int P>
+__device__ __forceinline__ float fs_uniform(unsigned long long seed, unsigned long long stream, unsigned long long i) {
+  return (float)(fs_philox(seed, stream, i / 4).w[i % 4] >> (32 - P)) * (1.0f / (float)(1 << P));
+}
+)"},
+    {"fs_uniform_f64", R"(// The top 53 bits of an element's two words, the first one high.
+__device__ __forceinline__ double fs_uniform_f64(unsigned long long seed, unsigned long long stream, unsigned long long i) {
+  const fs_words r = fs_philox(seed, stream, i / 2);
+  const unsigned long long pair = (unsigned long long)r.w[i % 2 * 2] << 32 | r.w[i % 2 * 2 + 1];
+  return (double)(pair >> 11) * 0x1p-53;
+}
+)"},
+    {"fs_normal", R"(// Box-Muller on the word pair of elements 2k and 2k + 1.
+__device__ __forceinline__ float fs_normal(unsigned long long seed, unsigned long long stream, unsigned long long i) {
+  const fs_words r = fs_philox(seed, stream, i / 4);
+  const unsigned long long a = r.w[i % 4 / 2 * 2] + 1ull;
+  const unsigned b = r.w[i % 4 / 2 * 2 + 1];
+  const float radius = sqrtf(-2.0f * logf((float)a * 0x1p-32f)), turn = (float)b * 0x1p-31f;
+  return radius * (i % 2 == 0 ? cospif(turn) : sinpif(turn));
+}
+)"},
+    {"fs_normal_f64", R"(__device__ __forceinline__ double fs_normal_f64(unsigned long long seed, unsigned long long stream, unsigned long long i) {
+  const fs_words r = fs_philox(seed, stream, i / 4);
+  const unsigned long long a = r.w[i % 4 / 2 * 2] + 1ull;
+  const unsigned b = r.w[i % 4 / 2 * 2 + 1];
+  const double radius = sqrt(-2.0 * log((double)a * 0x1p-32)), turn = (double)b * 0x1p-31;
+  return radius * (i % 2 == 0 ? cospi(turn) : sinpi(turn));
+}
+)"},
+};
+
+bool is_identifier_char(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; }
+
+bool mentions(std::string_view code, std::string_view name) {
+  for (size_t at = code.find(name); at != std::string_view::npos; at = code.find(name, at + 1)) {
+    const bool starts = at == 0 || !is_identifier_char(code[at - 1]);
+    const size_t end = at + name.size();
+    if (starts && (end == code.size() || !is_identifier_char(code[end]))) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::string prelude_for(const std::string& code) {
+  constexpr size_t kCount = sizeof kEntries / sizeof *kEntries;
+  std::vector<bool> needed(kCount);
+  std::string functions;
+  // Backwards, so that what an entry needs (above it) is seen before it is asked for.
+  for (size_t i = kCount; i-- > 0;) {
+    needed[i] = mentions(code, kEntries[i].name);
+    for (size_t user = i + 1; user < kCount && !needed[i]; ++user) needed[i] = needed[user] && mentions(kEntries[user].text, kEntries[i].name);
+  }
+  for (size_t i = 0; i < kCount; ++i)
+    if (needed[i]) functions += std::string(kEntries[i].text) + "\n";
+  const std::string all = code + functions;
+  auto contains = [&](std::string_view s) { return all.find(s) != std::string::npos; };
+  std::string includes;
+  if (contains("__nv_cvt_")) includes += "#include <cuda_fp8.h>\n";
+  if (contains("bfloat16")) includes += "#include <cuda_bf16.h>\n";
+  if (contains("__half")) includes += "#include <cuda_fp16.h>\n";
+  if (!includes.empty()) includes += "\n";
+  if (contains("INFINITY")) includes += "#ifndef INFINITY\n#define INFINITY __int_as_float(0x7f800000)\n#endif\n\n";
+  return includes + functions;
+}
+
+}  // namespace fusec

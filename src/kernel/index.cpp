@@ -1,0 +1,219 @@
+#include "kernel/index.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "support/check.h"
+
+namespace fusec {
+
+Size Index::coefficient(AtomId atom) const {
+  for (const auto& [a, c] : terms)
+    if (a == atom) return c;
+  return Size(0);
+}
+
+Index operator+(const Index& a, const Index& b) {
+  Index sum(a.constant + b.constant);
+  auto i = a.terms.begin(), j = b.terms.begin();
+  while (i != a.terms.end() || j != b.terms.end()) {
+    if (j == b.terms.end() || (i != a.terms.end() && i->first < j->first)) {
+      sum.terms.push_back(*i++);
+    } else if (i == a.terms.end() || j->first < i->first) {
+      sum.terms.push_back(*j++);
+    } else {
+      Size c = i->second + j->second;
+      if (!c.is(0)) sum.terms.emplace_back(i->first, std::move(c));
+      ++i, ++j;
+    }
+  }
+  return sum;
+}
+
+Index operator*(const Index& a, const Size& factor) {
+  if (factor.is(0)) return Index();
+  Index product(a.constant * factor);
+  for (const auto& [atom, c] : a.terms) product.terms.emplace_back(atom, c * factor);
+  return product;
+}
+
+Index operator-(const Index& a, const Index& b) { return a + b * Size(-1); }
+
+AtomId IndexSpace::add_variable(std::string name, const Size& extent) {
+  Atom atom;
+  atom.name = std::move(name);
+  atom.lowest = 0;
+  atom.highest = extent - 1;
+  return atoms_.push(std::move(atom));
+}
+
+Index IndexSpace::variable(AtomId atom) const {
+  Index i;
+  i.terms.emplace_back(atom, Size(1));
+  return i;
+}
+
+AtomId IndexSpace::intern(Atom atom) {
+  for (size_t i = 0; i < atoms_.size(); ++i) {
+    const Atom& a = atoms_[AtomId(i)];
+    if (a.kind == atom.kind && a.divisor == atom.divisor && a.operand == atom.operand && a.kind != Atom::kVariable) return AtomId(i);
+  }
+  return atoms_.push(std::move(atom));
+}
+
+Size IndexSpace::bound(const Index& a, bool upper) const {
+  Size sum = a.constant;
+  for (const auto& [atom, c] : a.terms) {
+    const Atom& at = atoms_[atom];
+    const bool nonnegative = lower_bound(c, *symbols_) >= 0;
+    sum += c * (nonnegative == upper ? at.highest : at.lowest);
+  }
+  return sum;
+}
+
+int64_t IndexSpace::lowest(const Index& a) const {
+  try {
+    return lower_bound(bound(a, false), *symbols_);
+  } catch (const std::overflow_error&) {
+    return INT64_MIN;
+  }
+}
+
+int64_t IndexSpace::highest(const Index& a) const {
+  try {
+    return upper_bound(bound(a, true), *symbols_);
+  } catch (const std::overflow_error&) {
+    return INT64_MAX;
+  }
+}
+
+std::pair<Index, Index> IndexSpace::divide_terms(const Index& a, const Size& divisor) const {
+  Index whole, rest;
+  for (const auto& [atom, c] : a.terms) {
+    if (auto q = c.exact_quotient(divisor))
+      whole.terms.emplace_back(atom, *q);
+    else
+      rest.terms.emplace_back(atom, c);
+  }
+  if (auto q = a.constant.exact_quotient(divisor)) {
+    whole.constant = *q;
+  } else if (a.constant.is_constant() && divisor.is_constant()) {
+    const int64_t d = divisor.value(), v = a.constant.value();
+    const int64_t floor = v >= 0 ? v / d : -((-v + d - 1) / d);
+    whole.constant = floor;
+    rest.constant = v - floor * d;
+  } else {
+    rest.constant = a.constant;
+  }
+  return {std::move(whole), std::move(rest)};
+}
+
+void IndexSpace::want_split(const Index& rest, const Size& divisor) {
+  if (wanted_split_) return;
+  for (const auto& [atom, c] : rest.terms) {
+    if (atoms_[atom].kind != Atom::kVariable) continue;
+    const auto inner = divisor.exact_quotient(c);
+    if (!inner || inner->is(1)) continue;
+    const Size whole = extent(atom);
+    const auto outer = whole.exact_quotient(*inner);
+    if (!outer || outer->is(1) || outer->is(0)) continue;
+    wanted_split_ = Split{atom, *inner};
+    return;
+  }
+}
+
+Index IndexSpace::quotient(const Index& a, const Size& divisor) {
+  if (divisor.is(1)) return a;
+  auto [whole, rest] = divide_terms(a, divisor);
+  const Index below = Index(divisor - 1) - rest;  // ≥ 0 where rest < divisor
+  if (is_nonnegative(rest) && is_nonnegative(below)) return whole;
+  want_split(rest, divisor);
+  Atom atom;
+  atom.kind = Atom::kQuotient;
+  atom.operand = rest;
+  atom.divisor = divisor;
+  const Size top = bound(rest, true), bottom = bound(rest, false);
+  if (top.is_constant() && bottom.is_constant() && divisor.is_constant()) {
+    const int64_t d = divisor.value();
+    auto floor = [d](int64_t v) { return v >= 0 ? v / d : -((-v + d - 1) / d); };
+    atom.lowest = floor(bottom.value());
+    atom.highest = floor(top.value());
+  } else {
+    const auto q = (top + 1).exact_quotient(divisor);
+    atom.lowest = lower_bound(bottom, *symbols_) >= 0 ? Size(0) : bottom;
+    atom.highest = q ? *q - 1 : top;
+  }
+  return whole + variable(intern(std::move(atom)));
+}
+
+Index IndexSpace::remainder(const Index& a, const Size& divisor) {
+  if (divisor.is(1)) return Index();
+  auto [whole, rest] = divide_terms(a, divisor);
+  const Index below = Index(divisor - 1) - rest;
+  if (is_nonnegative(rest) && is_nonnegative(below)) return rest;
+  want_split(rest, divisor);
+  Atom atom;
+  atom.kind = Atom::kRemainder;
+  atom.operand = rest;
+  atom.divisor = divisor;
+  atom.lowest = 0;
+  atom.highest = divisor - 1;
+  return variable(intern(std::move(atom)));
+}
+
+Index IndexSpace::simplify(Index a) {
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (const auto& [atom, c] : a.terms) {
+      const Atom& mod = atoms_[atom];
+      if (mod.kind != Atom::kRemainder) continue;
+      for (const auto& [other, k] : a.terms) {
+        const Atom& div = atoms_[other];
+        // c·(x mod d) + c·d·⌊x/d⌋ = c·x
+        if (div.kind != Atom::kQuotient || div.divisor != mod.divisor || div.operand != mod.operand || !(k == c * mod.divisor)) continue;
+        const Size factor = c;
+        const Index x = mod.operand;
+        const AtomId m = atom, d = other;
+        std::erase_if(a.terms, [&](const auto& t) { return t.first == m || t.first == d; });
+        a = a + x * factor;
+        changed = true;
+        break;
+      }
+      if (changed) break;
+    }
+  }
+  return a;
+}
+
+int64_t IndexSpace::alignment(const Index& a, AtomId skip, int64_t limit) const {
+  int64_t divisor = known_divisor(a.constant, *symbols_);
+  for (const auto& [atom, c] : a.terms)
+    if (atom != skip) divisor = std::gcd(divisor, known_divisor(c, *symbols_));
+  int64_t power = 1;
+  while (power < limit && (divisor % (power * 2)) == 0) power *= 2;
+  return power;
+}
+
+Index IndexSpace::substitute(const Index& a, const std::vector<std::pair<AtomId, Index>>& replacements) {
+  Index result(a.constant);
+  for (const auto& [atom, c] : a.terms) {
+    const Atom at = atoms_[atom];  // a copy: interning may move the atoms
+    if (at.kind == Atom::kVariable) {
+      auto r = std::find_if(replacements.begin(), replacements.end(), [&, id = atom](const auto& p) { return p.first == id; });
+      result = result + (r == replacements.end() ? variable(atom) : r->second) * c;
+    } else {
+      const Index operand = substitute(at.operand, replacements);
+      result = result + (at.kind == Atom::kQuotient ? quotient(operand, at.divisor) : remainder(operand, at.divisor)) * c;
+    }
+  }
+  return simplify(std::move(result));
+}
+
+bool IndexSpace::depends_on(const Index& a, AtomId variable) const {
+  return std::any_of(a.terms.begin(), a.terms.end(), [&](const auto& term) {
+    const Atom& at = atoms_[term.first];
+    return at.kind == Atom::kVariable ? term.first == variable : depends_on(at.operand, variable);
+  });
+}
+
+}  // namespace fusec

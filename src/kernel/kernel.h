@@ -1,0 +1,102 @@
+// The kernel IR: what one CUDA kernel computes and how its iteration spaces are spread over blocks, threads, and vector lanes.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "graph/graph.h"
+#include "kernel/index.h"
+#include "kernel/program.h"
+
+namespace fusec {
+
+struct NodeTag;
+using NodeId = Id<NodeTag>;
+struct BufferTag;
+using BufferId = Id<BufferTag>;
+
+// Memory that a kernel reads or writes through one pointer parameter.
+struct Buffer {
+  KernelArg arg;
+  DType dtype = DType::kF32;
+  std::string value;         // the graph's name for what lies there
+  bool read = false, written = false;
+  bool may_overlap = false;  // another parameter may point to the same memory (in-place updates)
+};
+
+// One value at one index of the iteration space. Nodes stand in evaluation order.
+struct Node {
+  enum Kind : uint8_t {
+    kLoad,      // buffer[index], 0 where `guard` fails
+    kScalar,    // the scalar kernel parameter `buffer`
+    kConstant,  // `constant`, rounded to dtype
+    kOp,        // graph op `op` on in
+    kSelect,    // in[0] where every guard ≥ 0, else in[1]
+    kIndex,     // iota `op`: start + step · index
+    kRandom,    // uniform or normal `op`, element number `index`
+  } kind = kConstant;
+  DType dtype = DType::kF32;
+  OpId op;
+  std::vector<NodeId> in;
+  Literal constant;
+  BufferId buffer;
+  Index index;
+  std::vector<Index> guard;  // all ≥ 0
+};
+
+struct Store {
+  BufferId buffer;
+  Index index;
+  NodeId value;
+  std::vector<Index> guard;  // all ≥ 0
+};
+
+// Tiled transpose: a block covers `rows` × `columns` elements, columns along the stores' innermost axis and rows along the innermost
+// axis of the staged loads. Those go through shared memory, so that both sides touch whole lines.
+struct Tile {
+  int rows = 64, columns = 64;
+  AtomId column_vector, row;  // thread variables of the compute phase: a vector along the columns, and a row of the first pass
+  struct Staged {
+    NodeId load;
+    AtomId vector, column, pass;  // thread variables of the staging phase: a vector along the rows, a column, the repetition
+    Index index;                  // of the vector's first element, in staging variables
+    std::vector<Index> guard;
+    int width = 1;                // elements a thread copies at once
+  };
+  std::vector<Staged> staged;
+};
+
+// One iteration space of a kernel: a range of its blocks.
+struct Part {
+  explicit Part(const Symbols& symbols) : space(symbols) {}
+
+  IndexSpace space;
+  std::vector<AtomId> dims;  // loop variables spread over the grid's threads (over its blocks, with a tile), outer to inner
+  IdVec<NodeId, Node> nodes;
+  std::vector<Store> stores;
+
+  // Schedule. The vector variable runs over the `vector` lanes of a thread; `lane_limit` ≥ 0 says which lanes exist when the
+  // innermost extent is no multiple of the width.
+  int vector = 1;
+  AtomId lane;
+  bool has_tail = false;
+  Index lane_limit;
+  // A thread runs `unroll` times: over the variable `serial` when there is one (what does not depend on it is computed once),
+  // else over elements one block width apart.
+  int unroll = 1;
+  AtomId serial;
+  std::optional<Tile> tile;
+  bool wide_index = false;       // 64-bit index arithmetic
+  GridTerm grid;                 // blocks of this part
+};
+
+struct Kernel {
+  std::string name;
+  uint32_t segment = 0;
+  IdVec<BufferId, Buffer> buffers;
+  std::vector<Part> parts;
+  int block = 256;
+  int shared_bytes = 0;
+};
+
+}  // namespace fusec

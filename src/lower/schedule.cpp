@@ -1,0 +1,235 @@
+#include "lower/schedule.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "lower/transpose.h"
+#include "lower/visit.h"
+#include "support/check.h"
+
+namespace fusec {
+
+namespace {
+
+bool can_merge(Part& part, AtomId outer, AtomId inner) {
+  const Size extent = part.space.extent(inner);
+  bool ok = true;
+  for_each_index(part, [&](Index& index) {
+    if (inside_atom(part.space, index, outer) || inside_atom(part.space, index, inner)) ok = false;
+    if (!(index.coefficient(outer) == index.coefficient(inner) * extent)) ok = false;
+  });
+  return ok;
+}
+
+void merge(Part& part, size_t at) {
+  const AtomId outer = part.dims[at], inner = part.dims[at + 1];
+  const AtomId both = part.space.add_variable(part.space[outer].name + part.space[inner].name, part.space.extent(outer) * part.space.extent(inner));
+  for_each_index(part, [&](Index& index) {
+    const Size c = index.coefficient(inner);
+    std::erase_if(index.terms, [&](const auto& t) { return t.first == outer || t.first == inner; });
+    index = index + part.space.variable(both) * c;
+  });
+  part.dims[at] = both;
+  part.dims.erase(part.dims.begin() + static_cast<std::ptrdiff_t>(at) + 1);
+}
+
+}  // namespace
+
+void merge_dims(Part& part) {
+  for (size_t i = part.dims.size(); i-- > 1;)
+    if (can_merge(part, part.dims[i - 1], part.dims[i])) merge(part, i - 1);
+}
+
+namespace {
+
+int64_t typical(const Size& size, const Symbols& symbols) { return evaluate(size, typical_values(symbols)); }
+
+// Bytes of the accesses whose index runs with `v`, one element a step.
+struct Widths {
+  int least = 16, most = 1;
+  bool any = false;
+};
+
+Widths contiguous_widths(const Part& part, const Kernel& kernel, AtomId v) {
+  Widths w;
+  for_each_access(part, kernel, [&](const Index& index, DType dtype) {
+    if (!index.coefficient(v).is(1) || inside_atom(part.space, index, v)) return;
+    w.any = true;
+    w.least = std::min(w.least, bytes_of(dtype));
+    w.most = std::max(w.most, bytes_of(dtype));
+  });
+  return w;
+}
+
+// 16 bytes of the narrowest type, at most 32 of the widest.
+int preferred_vector(const Widths& w) { return w.any ? std::max(1, std::min(16 / w.least, 32 / w.most)) : 1; }
+
+// A guard that all lanes of a vector of this width answer alike.
+bool uniform_over(const Part& part, const Index& guard, AtomId v, int width) {
+  if (inside_atom(part.space, guard, v)) return false;
+  const Size c = guard.coefficient(v);
+  if (c.is(0)) return true;
+  if (c.is(1)) return part.space.alignment(guard, v, width) == width;
+  if (c.is(-1)) return part.space.alignment(guard + Index(1), v, width) == width;
+  return false;
+}
+
+bool guards_uniform(const Part& part, AtomId v, int width) {
+  bool ok = true;
+  for_each_guard(part, [&](const Index& g) { ok = ok && uniform_over(part, g, v, width); });
+  return ok;
+}
+
+int64_t instructions(const Graph& graph, const Part& part) {
+  int64_t sum = 0;
+  for (const Node& n : part.nodes) sum += node_cost(graph, n);
+  return sum;
+}
+
+constexpr int64_t kMaxUnrolledInstructions = 6000;
+
+int choose_vector(const Graph& graph, const Target& target, const Part& part, const Kernel& kernel) {
+  const AtomId x = part.dims.back();
+  const Size extent = part.space.extent(x);
+  int width = preferred_vector(contiguous_widths(part, kernel, x));
+  const int64_t cost = instructions(graph, part);
+  int64_t elems = 1;
+  for (AtomId d : part.dims) elems *= std::max<int64_t>(1, typical(part.space.extent(d), part.space.symbols()));
+  const bool one_dimension = part.dims.size() == 1;
+  while (width > 1 && (elems / width < target.multiprocessors * int64_t{256} || cost * width > kMaxUnrolledInstructions ||
+                       !guards_uniform(part, x, width) || (!one_dimension && known_divisor(extent, part.space.symbols()) % width != 0)))
+    width /= 2;
+  return width;
+}
+
+void apply_vector(Part& part, int width) {
+  part.vector = width;
+  if (width == 1) return;
+  const AtomId x = part.dims.back();
+  const Size extent = part.space.extent(x);
+  const auto whole = known_divisor(extent, part.space.symbols()) % width == 0 ? extent.exact_quotient(width) : std::nullopt;
+  // Without an exact quotient there is one dimension only, and the number of vectors is not needed beyond its bound.
+  const Size vectors = whole ? *whole : extent.is_constant() ? Size((extent.value() + width - 1) / width) : extent;
+  const std::string name = part.space[x].name;
+  part.dims.back() = part.space.add_variable(name + "v", vectors);
+  part.lane = part.space.add_variable("lane", width);
+  const Index replacement = part.space.variable(part.dims.back()) * Size(width) + part.space.variable(part.lane);
+  part.has_tail = !whole;
+  if (part.has_tail) part.lane_limit = Index(extent - 1) - replacement;
+  for_each_index(part, [&](Index& index) { index = part.space.substitute(index, {{x, replacement}}); });
+  for_each_guard(part, [&](Index& g) {
+    const Size c = g.coefficient(part.lane);
+    if (c.is(1)) g = g - part.space.variable(part.lane);
+    if (c.is(-1)) g = g + part.space.variable(part.lane) - Index(width - 1);
+  });
+}
+
+// The variable over which a thread should repeat: the one that leaves most work unchanged.
+AtomId choose_serial(const Graph& graph, const Part& part) {
+  AtomId best;
+  int64_t best_saved = instructions(graph, part) / 10;
+  const std::vector<bool> constant = independent_nodes(part, {});
+  for (AtomId v : part.dims) {
+    if (v == part.dims.back()) continue;
+    const std::vector<bool> independent = independent_nodes(part, v);
+    int64_t saved = 0;
+    for (size_t n = 0; n < part.nodes.size(); ++n)
+      if (independent[n] && !constant[n]) saved += node_cost(graph, part.nodes[NodeId(n)]);
+    if (saved > best_saved) best = v, best_saved = saved;
+  }
+  return best;
+}
+
+int choose_repeats(const Size& extent, int64_t room) {
+  const int64_t divisor = extent.is_constant() ? extent.value() : 1;
+  if (divisor <= 8 && divisor <= room) return static_cast<int>(divisor);
+  for (int n : {4, 3, 2, 5, 7})
+    if (n <= room && divisor % n == 0) return n;
+  return 1;
+}
+
+void apply_serial(Part& part, AtomId v, int repeats) {
+  if (repeats == 1) return;
+  part.unroll = repeats;
+  if (part.space.extent(v).is(repeats)) {
+    part.serial = v;
+    std::erase(part.dims, v);
+    return;
+  }
+  const AtomId outer = part.space.add_variable(part.space[v].name + "o", *part.space.extent(v).exact_quotient(repeats));
+  part.serial = part.space.add_variable("u", repeats);
+  *std::find(part.dims.begin(), part.dims.end(), v) = outer;
+  const Index replacement = part.space.variable(outer) * Size(repeats) + part.space.variable(part.serial);
+  for_each_index(part, [&](Index& index) { index = part.space.substitute(index, {{v, replacement}}); });
+}
+
+int64_t bytes_loaded(const Part& part) {
+  int64_t bytes = 0;
+  for (const Node& n : part.nodes)
+    if (n.kind == Node::kLoad) bytes += bytes_of(n.dtype) * (part.lane.valid() && part.space.depends_on(n.index, part.lane) ? part.vector : 1);
+  return bytes;
+}
+
+void schedule(const Graph& graph, const Target& target, Kernel& kernel, Part& part) {
+  if (part.dims.empty()) {  // one element
+    part.grid = {Size(1), kernel.block};
+    return;
+  }
+  if (make_tile(graph, kernel, part)) {
+    choose_index_width(part);
+    return;
+  }
+  apply_vector(part, choose_vector(graph, target, part, kernel));
+  Size threads = 1;
+  for (AtomId d : part.dims) threads *= part.space.extent(d);
+  const int64_t cost = instructions(graph, part) * part.vector;
+  // Repeat only while every multiprocessor keeps its threads.
+  const int64_t spare = typical(threads, part.space.symbols()) / (target.multiprocessors * int64_t{1024});
+  const int64_t room = std::min(spare, kMaxUnrolledInstructions / std::max<int64_t>(cost, 1));
+  if (const AtomId v = choose_serial(graph, part); v.valid() && room > 1) apply_serial(part, v, choose_repeats(part.space.extent(v), room));
+  if (part.unroll == 1) {
+    const int64_t wanted = 32 / std::max<int64_t>(1, bytes_loaded(part));
+    while (part.unroll * 2 <= std::min<int64_t>({wanted, room, 4})) part.unroll *= 2;
+  }
+  const int repeats = part.serial.valid() ? 1 : part.unroll;
+  if (part.has_tail) {
+    part.grid = {part.lane_limit.constant + 1, int64_t{kernel.block} * repeats * part.vector};
+  } else {
+    threads = 1;
+    for (AtomId d : part.dims) threads *= part.space.extent(d);
+    part.grid = {threads, int64_t{kernel.block} * repeats};
+  }
+  choose_index_width(part);
+}
+
+// Small kernels want their few threads on as many multiprocessors as there are.
+int choose_block(const Graph& graph, const Target& target, const Kernel& kernel) {
+  int64_t elems = 0;
+  for (const Part& part : kernel.parts) {
+    int64_t n = 1;
+    for (AtomId d : part.dims) n *= std::max<int64_t>(1, typical(part.space.extent(d), graph.symbols));
+    elems += n;
+  }
+  int block = 256;
+  while (block > 32 && elems / block < target.multiprocessors) block /= 2;
+  return block;
+}
+
+}  // namespace
+
+bool wants_linear(const Part& part, const Kernel& kernel) {
+  if (part.dims.size() < 2) return false;
+  const AtomId x = part.dims.back();
+  const int wanted = preferred_vector(contiguous_widths(part, kernel, x));
+  const Size extent = part.space.extent(x);
+  if (!extent.is_constant() || known_divisor(extent, part.space.symbols()) % wanted == 0) return false;
+  // Worth it only when every store, and the greater part of what is read, is contiguous as a whole.
+  return contiguous_as_a_whole(part);
+}
+
+void schedule_parts(const Graph& graph, const Target& target, Kernel& kernel) {
+  kernel.block = choose_block(graph, target, kernel);
+  for (Part& part : kernel.parts) schedule(graph, target, kernel, part);
+}
+
+}  // namespace fusec

@@ -1,0 +1,342 @@
+#include "lower/trace.h"
+
+#include <algorithm>
+
+#include "support/check.h"
+
+namespace fusec {
+
+namespace {
+
+size_t mix(size_t h, size_t v) { return (h ^ v) * 0x9e3779b97f4a7c15ull + (h >> 29); }
+
+size_t hash_of(const Size& s) {
+  size_t h = static_cast<size_t>(s.constant());
+  if (!s.is_constant())
+    for (const Size::Term& t : s.terms()) h = mix(h, static_cast<size_t>(t.coefficient) + t.symbols.size());
+  return h;
+}
+
+size_t hash_of(const Index& i) {
+  size_t h = hash_of(i.constant);
+  for (const auto& [atom, c] : i.terms) h = mix(mix(h, atom.index), hash_of(c));
+  return h;
+}
+
+size_t hash_of(const std::vector<Index>& list) {
+  size_t h = list.size();
+  for (const Index& i : list) h = mix(h, hash_of(i));
+  return h;
+}
+
+}  // namespace
+
+uint32_t Tracer::intern(std::vector<Index> list) {
+  if (list.empty()) return 0;
+  auto& bucket = list_buckets_[hash_of(list)];
+  for (uint32_t id : bucket)
+    if (lists_[id] == list) return id;
+  lists_.push_back(std::move(list));
+  bucket.push_back(static_cast<uint32_t>(lists_.size() - 1));
+  return bucket.back();
+}
+
+uint32_t Tracer::with_guards(uint32_t guard, const std::vector<Index>& more) {
+  std::vector<Index> all = lists_[guard];
+  for (const Index& g : more)
+    if (std::find(all.begin(), all.end(), g) == all.end()) all.push_back(g);
+  return intern(std::move(all));
+}
+
+NodeId Tracer::intern(Node node) {
+  size_t h = mix(static_cast<size_t>(node.kind), static_cast<size_t>(node.dtype));
+  for (NodeId n : node.in) h = mix(h, n.index);
+  h = mix(mix(h, hash_of(node.index)), mix(node.buffer.index, hash_of(node.guard)));
+  if (node.op.valid()) h = mix(h, static_cast<size_t>(graph_[node.op].kind));
+  auto& bucket = node_buckets_[h];
+  for (NodeId id : bucket) {
+    const Node& n = part_.nodes[id];
+    const bool same_op = n.op == node.op || (n.op.valid() && node.op.valid() && graph_[n.op].kind == graph_[node.op].kind &&
+                                             graph_.attrs(graph_[n.op]) == graph_.attrs(graph_[node.op]));
+    if (n.kind == node.kind && n.dtype == node.dtype && n.in == node.in && n.index == node.index && n.buffer == node.buffer &&
+        n.guard == node.guard && n.constant == node.constant && same_op)
+      return id;
+  }
+  bucket.push_back(part_.nodes.push(std::move(node)));
+  return bucket.back();
+}
+
+Tracer::Operand Tracer::ask(ValueId value, std::vector<Index> indices, uint32_t guard) {
+  return {false, {value, intern(std::move(indices)), guard}, {}};
+}
+
+Tracer::Operand Tracer::constant(const Literal& literal, DType dtype) {
+  Node n;
+  n.kind = Node::kConstant;
+  n.dtype = dtype;
+  n.constant = literal;
+  return {true, {}, intern(std::move(n))};
+}
+
+std::vector<Index> Tracer::broadcast(const std::vector<Index>& indices, const Shape& from, const Shape& to) const {
+  std::vector<Index> out;
+  const size_t skip = to.size() - from.size();
+  for (size_t d = 0; d < from.size(); ++d) out.push_back(from[d].is(1) ? Index() : indices[d + skip]);
+  return out;
+}
+
+Index Tracer::linear(const std::vector<Index>& indices, const Shape& shape) {
+  const std::vector<Size> strides = row_major_strides(shape);
+  Index sum;
+  for (size_t d = 0; d < shape.size(); ++d) sum = sum + indices[d] * strides[d];
+  return part_.space.simplify(std::move(sum));
+}
+
+// Index of a reshape's operand (shape `to`) from the index of its result (shape `from`). Dimensions are matched in groups of
+// equal products, so that only the groups that change take quotients and remainders.
+std::vector<Index> Tracer::reshape(const std::vector<Index>& indices, const Shape& from, const Shape& to) {
+  std::vector<Index> out(to.size());
+  size_t i = from.size(), j = to.size();  // one past the last unmatched dimension
+  while (i > 0 || j > 0) {
+    const size_t i_end = i, j_end = j;
+    Size p = 1, q = 1;
+    if (i > 0) p = from[--i];
+    if (j > 0) q = to[--j];
+    while (!(p == q)) {
+      if (i > 0 && (j == 0 || q.exact_quotient(p)))
+        p *= from[--i];
+      else if (j > 0)
+        q *= to[--j];
+      else
+        break;  // zero-size shapes only
+    }
+    Index sum;
+    Size stride = 1;
+    for (size_t d = i_end; d-- > i;) {
+      if (!from[d].is(1)) sum = sum + indices[d] * stride;
+      stride *= from[d];
+    }
+    sum = part_.space.simplify(std::move(sum));
+    size_t outermost = j;  // the outermost dimension of the group needs no remainder
+    while (outermost + 1 < j_end && to[outermost].is(1)) ++outermost;
+    for (size_t d = j_end; d-- > j;) {
+      if (to[d].is(1)) continue;
+      if (d == outermost) {
+        out[d] = sum;
+      } else {
+        out[d] = part_.space.remainder(sum, to[d]);
+        sum = part_.space.quotient(sum, to[d]);
+      }
+    }
+  }
+  return out;
+}
+
+void Tracer::recipe_view(const Op& op, const Request& request, Recipe& out) {
+  const std::vector<Index> indices = lists_[request.tuple];
+  const Attrs& a = graph_.attrs(op);
+  const ValueId x = op.in[0].value;
+  const Shape& shape = graph_[x].shape;
+  const Shape& result = graph_[request.value].shape;
+  std::vector<Index> mapped;
+  switch (op.kind) {
+    case OpKind::kReshape: mapped = reshape(indices, result, shape); break;
+    case OpKind::kPermute:
+      mapped.resize(shape.size());
+      for (size_t d = 0; d < a.perm.size(); ++d) mapped[static_cast<size_t>(a.perm[d])] = indices[d];
+      break;
+    case OpKind::kSqueeze: {
+      size_t next = 0;
+      for (size_t d = 0; d < shape.size(); ++d) {
+        const bool gone = std::find(a.dims.begin(), a.dims.end(), static_cast<int64_t>(d)) != a.dims.end();
+        mapped.push_back(gone ? Index() : indices[next++]);
+      }
+      break;
+    }
+    case OpKind::kUnsqueeze:
+      for (size_t d = 0; d < indices.size(); ++d)
+        if (std::find(a.dims.begin(), a.dims.end(), static_cast<int64_t>(d)) == a.dims.end()) mapped.push_back(indices[d]);
+      break;
+    case OpKind::kExpand: mapped = broadcast(indices, shape, result); break;
+    case OpKind::kSlice:
+      for (size_t d = 0; d < indices.size(); ++d) mapped.push_back(Index(a.starts[d]) + indices[d] * Size(a.steps[d]));
+      break;
+    case OpKind::kFlip:
+      mapped = indices;
+      for (int64_t d : a.dims) mapped[static_cast<size_t>(d)] = Index(shape[static_cast<size_t>(d)] - 1) - indices[static_cast<size_t>(d)];
+      break;
+    default: FUSEC_CHECK(false, "not a view");
+  }
+  out.forward = true;
+  out.operands.push_back(ask(x, std::move(mapped), request.guard));
+}
+
+void Tracer::recipe_pad(const Op& op, const Request& request, Recipe& out) {
+  const std::vector<Index> indices = lists_[request.tuple];
+  const Attrs& a = graph_.attrs(op);
+  const ValueId x = op.in[0].value;
+  const Shape& shape = graph_[x].shape;
+  std::vector<Index> mapped, guards;
+  bool outside = false;
+  for (size_t d = 0; d < indices.size(); ++d) {
+    mapped.push_back(indices[d] - Index(a.low[d]));
+    const Index below = mapped[d], above = Index(shape[d] - 1) - mapped[d];
+    for (const Index& g : {below, above}) {
+      if (part_.space.is_negative(g)) outside = true;
+      else if (!part_.space.is_nonnegative(g)) guards.push_back(g);
+    }
+  }
+  const Operand fill = constant(a.value, graph_[request.value].dtype);
+  out.forward = outside || guards.empty();
+  if (outside) {
+    out.operands.push_back(fill);
+    return;
+  }
+  out.operands.push_back(ask(x, std::move(mapped), with_guards(request.guard, guards)));
+  if (!guards.empty()) {
+    out.operands.push_back(fill);
+    out.select_guards.push_back(std::move(guards));
+  }
+}
+
+// cat and stack: operand k for positions [begin_k, end_k) along the axis.
+void Tracer::recipe_cat(const Op& op, const Request& request, Recipe& out) {
+  const std::vector<Index> indices = lists_[request.tuple];
+  const size_t axis = static_cast<size_t>(graph_.attrs(op).dim);
+  const bool stack = op.kind == OpKind::kStack;
+  Size begin = 0;
+  for (const fusec::Operand& operand : op.in) {
+    const Size extent = stack ? Size(1) : graph_[operand.value].shape[axis];
+    const Size end = begin + extent;
+    const Index after_begin = indices[axis] - Index(begin), before_end = Index(end - 1) - indices[axis];
+    begin = end;
+    if (extent.is(0) || part_.space.is_negative(after_begin) || part_.space.is_negative(before_end)) continue;
+    std::vector<Index> guards;
+    if (!part_.space.is_nonnegative(after_begin)) guards.push_back(after_begin);
+    if (!part_.space.is_nonnegative(before_end)) guards.push_back(before_end);
+    std::vector<Index> mapped = indices;
+    if (stack)
+      mapped.erase(mapped.begin() + static_cast<std::ptrdiff_t>(axis));
+    else
+      mapped[axis] = after_begin;
+    out.operands.push_back(ask(operand.value, std::move(mapped), with_guards(request.guard, guards)));
+    // Operands are tested in order, so only the end matters.
+    out.select_guards.push_back(part_.space.is_nonnegative(before_end) ? std::vector<Index>{} : std::vector<Index>{before_end});
+  }
+  FUSEC_CHECK(!out.operands.empty(), "cat without a reachable operand");
+  out.select_guards.pop_back();  // the last operand is the rest
+  out.forward = out.operands.size() == 1;
+}
+
+Tracer::Recipe Tracer::load(const Request& request) {
+  Recipe out;
+  const Place place = place_(request.value);
+  out.node.dtype = graph_[request.value].dtype;
+  out.node.buffer = place.buffer;
+  out.node.kind = place.scalar ? Node::kScalar : Node::kLoad;
+  if (place.scalar) return out;
+  const std::vector<Index>& indices = lists_[request.tuple];
+  Index sum;
+  for (size_t d = 0; d < indices.size(); ++d) sum = sum + indices[d] * place.strides[d];
+  out.node.index = part_.space.simplify(std::move(sum));
+  out.node.guard = lists_[request.guard];
+  return out;
+}
+
+Tracer::Recipe Tracer::recipe(const Request& request) {
+  if (!computed_[request.value]) return load(request);
+  const OpId id = graph_[request.value].def;
+  const Op& op = graph_[id];
+  Recipe out;
+  out.node.dtype = graph_[request.value].dtype;
+  out.node.op = id;
+  if (op.kind == OpKind::kPad) {
+    recipe_pad(op, request, out);
+  } else if (op.kind == OpKind::kCat || op.kind == OpKind::kStack) {
+    recipe_cat(op, request, out);
+  } else if (is_view(op.kind)) {
+    recipe_view(op, request, out);
+  } else if (op.kind == OpKind::kCopy) {
+    out.forward = true;
+    out.operands.push_back(op.in[0].is_value() ? ask(op.in[0].value, lists_[request.tuple], request.guard) : constant(*op.in[0].literal, out.node.dtype));
+  } else if (op.kind == OpKind::kFull) {
+    out.forward = true;
+    out.operands.push_back(constant(graph_.attrs(op).value, out.node.dtype));
+  } else if (op.kind == OpKind::kIota) {
+    out.node.kind = Node::kIndex;
+    out.node.index = lists_[request.tuple][static_cast<size_t>(graph_.attrs(op).dim)];
+  } else if (op.kind == OpKind::kUniform || op.kind == OpKind::kNormal) {
+    out.node.kind = Node::kRandom;
+    out.node.index = linear(lists_[request.tuple], graph_[request.value].shape);
+  } else {
+    FUSEC_CHECK(is_pointwise(op.kind), std::string(name_of(op.kind)) + " in a pointwise segment");
+    out.node.kind = Node::kOp;
+    const DType literals = literal_type(graph_, op);
+    for (const fusec::Operand& operand : op.in) {
+      if (operand.is_literal())
+        out.operands.push_back(constant(*operand.literal, literals));
+      else
+        out.operands.push_back(ask(operand.value, broadcast(lists_[request.tuple], graph_[operand.value].shape, graph_[request.value].shape), request.guard));
+    }
+  }
+  return out;
+}
+
+NodeId Tracer::finish(Recipe r) {
+  if (r.forward) return r.operands[0].node;
+  if (r.select_guards.empty()) {
+    for (const Operand& o : r.operands) r.node.in.push_back(o.node);
+    return intern(std::move(r.node));
+  }
+  NodeId rest = r.operands.back().node;
+  for (size_t k = r.select_guards.size(); k-- > 0;) {
+    if (r.select_guards[k].empty()) {
+      rest = r.operands[k].node;
+      continue;
+    }
+    Node select;
+    select.kind = Node::kSelect;
+    select.dtype = r.node.dtype;
+    select.op = r.node.op;
+    select.in = {r.operands[k].node, rest};
+    select.guard = r.select_guards[k];
+    rest = intern(std::move(select));
+  }
+  return rest;
+}
+
+// Depth first with a stack of its own: graphs may be thousands of ops deep.
+NodeId Tracer::value_at(ValueId value, std::vector<Index> indices) {
+  struct Pending {
+    Request request;
+    Recipe recipe;
+    size_t next = 0;
+  };
+  const Request root{value, intern(std::move(indices)), 0};
+  if (auto it = done_.find(root); it != done_.end()) return it->second;
+  std::vector<Pending> stack;
+  stack.push_back({root, recipe(root)});
+  while (true) {
+    Pending& top = stack.back();
+    bool waits = false;
+    for (; top.next < top.recipe.operands.size(); ++top.next) {
+      Operand& o = top.recipe.operands[top.next];
+      if (o.ready) continue;
+      if (auto it = done_.find(o.request); it != done_.end()) {
+        o.node = it->second;
+        continue;
+      }
+      const Request request = o.request;
+      stack.push_back({request, recipe(request)});
+      waits = true;
+      break;
+    }
+    if (waits) continue;
+    const NodeId node = finish(std::move(top.recipe));
+    done_[top.request] = node;
+    stack.pop_back();
+    if (stack.empty()) return node;
+  }
+}
+
+}  // namespace fusec

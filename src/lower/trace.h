@@ -1,0 +1,75 @@
+// A segment's values as expressions over an iteration space: every view becomes index arithmetic on the loads below it.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <unordered_map>
+#include <vector>
+
+#include "kernel/kernel.h"
+
+namespace fusec {
+
+// Where a value that the segment does not compute lies in memory: its buffer, and its strides in elements.
+struct Place {
+  BufferId buffer;
+  std::vector<Size> strides;
+  bool scalar = false;  // a by-value parameter
+};
+
+class Tracer {
+ public:
+  // `computed`: per value, whether this segment computes it. `place`: asked for each value that it reads.
+  Tracer(const Graph& graph, const IdVec<ValueId, bool>& computed, std::function<Place(ValueId)> place, Part& part)
+      : graph_(graph), computed_(computed), place_(std::move(place)), part_(part) {}
+
+  // The node for `value` at `indices` (one per dimension of its shape).
+  NodeId value_at(ValueId value, std::vector<Index> indices);
+
+ private:
+  struct Request {
+    ValueId value;
+    uint32_t tuple = 0, guard = 0;
+    auto operator<=>(const Request&) const = default;
+  };
+  struct Operand {  // of a node under construction: another request, or a node that is there already
+    bool ready = false;
+    Request request;
+    NodeId node;
+  };
+  // What it takes to build one node: operands, and how to combine them.
+  struct Recipe {
+    std::vector<Operand> operands;
+    Node node;
+    bool forward = false;  // the node is operand 0 itself (views)
+    // cat and stack: operand k where idx < its end, tested in order; guards[k] for all but the last
+    std::vector<std::vector<Index>> select_guards;
+  };
+
+  Recipe recipe(const Request& request);
+  void recipe_view(const Op& op, const Request& request, Recipe& out);
+  void recipe_cat(const Op& op, const Request& request, Recipe& out);
+  void recipe_pad(const Op& op, const Request& request, Recipe& out);
+  Recipe load(const Request& request);
+  NodeId finish(Recipe recipe);
+
+  Operand ask(ValueId value, std::vector<Index> indices, uint32_t guard);
+  Operand constant(const Literal& literal, DType dtype);
+  std::vector<Index> broadcast(const std::vector<Index>& indices, const Shape& from, const Shape& to) const;
+  std::vector<Index> reshape(const std::vector<Index>& indices, const Shape& from, const Shape& to);
+  Index linear(const std::vector<Index>& indices, const Shape& shape);
+  uint32_t intern(std::vector<Index> list);
+  uint32_t with_guards(uint32_t guard, const std::vector<Index>& more);
+  NodeId intern(Node node);
+
+  const Graph& graph_;
+  const IdVec<ValueId, bool>& computed_;
+  std::function<Place(ValueId)> place_;
+  Part& part_;
+  std::vector<std::vector<Index>> lists_{{}};  // interned index tuples and guard lists; 0 is the empty one
+  std::unordered_map<size_t, std::vector<uint32_t>> list_buckets_;
+  std::map<Request, NodeId> done_;
+  std::unordered_map<size_t, std::vector<NodeId>> node_buckets_;
+};
+
+}  // namespace fusec

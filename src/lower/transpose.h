@@ -1,0 +1,12 @@
+// The tiled transpose: loads whose innermost axis is not the stores' go through shared memory.
+#pragma once
+
+#include "kernel/kernel.h"
+
+namespace fusec {
+
+// Gives the part a tile, its vector width, repetition and grid, when one of its loads is transposed. Needs merged dimensions and
+// no other schedule yet. Returns false, with the part unchanged, when no tile applies.
+bool make_tile(const Graph& graph, const Kernel& kernel, Part& part);
+
+}  // namespace fusec

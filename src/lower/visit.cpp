@@ -1,0 +1,69 @@
+#include "lower/visit.h"
+
+#include <algorithm>
+
+namespace fusec {
+
+bool inside_atom(const IndexSpace& space, const Index& index, AtomId v) {
+  return std::any_of(index.terms.begin(), index.terms.end(), [&](const auto& t) {
+    return space[t.first].kind != Atom::kVariable && space.depends_on(space.variable(t.first), v);
+  });
+}
+
+std::vector<bool> independent_nodes(const Part& part, AtomId v) {
+  auto free = [&](const Index& i) { return v.valid() ? !part.space.depends_on(i, v) : i.is_constant(); };
+  std::vector<bool> independent(part.nodes.size());
+  for (size_t i = 0; i < part.nodes.size(); ++i) {
+    const Node& n = part.nodes[NodeId(i)];
+    independent[i] = free(n.index) && std::all_of(n.guard.begin(), n.guard.end(), free) &&
+                     std::all_of(n.in.begin(), n.in.end(), [&](NodeId in) { return independent[in.index]; });
+  }
+  return independent;
+}
+
+int64_t node_cost(const Graph& graph, const Node& node) {
+  switch (node.kind) {
+    case Node::kScalar:
+    case Node::kConstant: return 0;
+    case Node::kLoad: return 4;
+    case Node::kSelect: return 1;
+    case Node::kIndex: return 2;
+    case Node::kRandom: return 60;
+    case Node::kOp: return info(graph[node.op].kind).cost;
+  }
+  return 0;
+}
+
+bool contiguous_as_a_whole(const Part& part) {
+  auto row_major = [&](const Index& index) {
+    Size stride = 1;
+    for (size_t d = part.dims.size(); d-- > 0;) {
+      if (!(index.coefficient(part.dims[d]) == stride)) return false;
+      stride *= part.space.extent(part.dims[d]);
+    }
+    return index.terms.size() == part.dims.size();
+  };
+  auto uses_all = [&](const Index& index) {
+    return std::all_of(part.dims.begin(), part.dims.end(), [&](AtomId d) { return part.space.depends_on(index, d); });
+  };
+  for (const Node& n : part.nodes)
+    if (n.kind == Node::kLoad && uses_all(n.index) && !row_major(n.index)) return false;
+  return std::all_of(part.stores.begin(), part.stores.end(), [&](const Store& s) { return row_major(s.index); });
+}
+
+void choose_index_width(Part& part) {
+  constexpr int64_t kLimit = int64_t{1} << 31;
+  // A tail's last block may count past the end by up to its own elements.
+  Index threads(part.grid.elems);
+  bool fits = part.space.highest(threads) < kLimit - (int64_t{1} << 20);
+  for_each_index(part, [&](const Index& index) {
+    fits = fits && part.space.highest(index) < kLimit && part.space.lowest(index) > -kLimit;
+  });
+  for (size_t i = 0; i < part.space.size(); ++i) {
+    const Atom& a = part.space[AtomId(i)];
+    if (a.kind != Atom::kVariable) fits = fits && part.space.highest(a.operand) < kLimit && part.space.lowest(a.operand) > -kLimit;
+  }
+  part.wide_index = !fits;
+}
+
+}  // namespace fusec

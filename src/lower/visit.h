@@ -1,0 +1,54 @@
+// Walks over the indices, guards, accesses and dependences of a part.
+#pragma once
+
+#include <vector>
+
+#include "kernel/kernel.h"
+
+namespace fusec {
+
+// Every index and guard of nodes and stores.
+template <class PartType, class F>
+void for_each_index(PartType& part, F&& f) {
+  for (auto& n : part.nodes) {
+    f(n.index);
+    for (auto& g : n.guard) f(g);
+  }
+  for (auto& s : part.stores) {
+    f(s.index);
+    for (auto& g : s.guard) f(g);
+  }
+}
+
+template <class PartType, class F>
+void for_each_guard(PartType& part, F&& f) {
+  for (auto& n : part.nodes)
+    for (auto& g : n.guard) f(g);
+  for (auto& s : part.stores)
+    for (auto& g : s.guard) f(g);
+}
+
+// Every load and store: f(index, dtype).
+template <class F>
+void for_each_access(const Part& part, const Kernel& kernel, F&& f) {
+  for (const Node& n : part.nodes)
+    if (n.kind == Node::kLoad) f(n.index, n.dtype);
+  for (const Store& s : part.stores) f(s.index, kernel.buffers[s.buffer].dtype);
+}
+
+// True if the index contains a quotient or remainder over the variable.
+bool inside_atom(const IndexSpace& space, const Index& index, AtomId v);
+
+// Per node: true when neither it nor what it is computed from depends on `v` (on any variable, when `v` is invalid).
+std::vector<bool> independent_nodes(const Part& part, AtomId v);
+
+// Instructions an element, loads and index arithmetic included.
+int64_t node_cost(const Graph& graph, const Node& node);
+
+// True if every store, and every load that depends on all dimensions, walks memory in the row-major order of the dimensions.
+bool contiguous_as_a_whole(const Part& part);
+
+// 32-bit index arithmetic where every index and the number of threads provably fit, else 64-bit.
+void choose_index_width(Part& part);
+
+}  // namespace fusec

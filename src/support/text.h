@@ -1,0 +1,20 @@
+// Spelling texts and numbers: for JSON and for messages.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace fusec {
+
+// A JSON string literal, quotes included; malformed UTF-8 becomes U+FFFD.
+std::string json_quote(std::string_view text);
+// The shortest JSON number that reads back as the same double, always with a fraction or an exponent; "nan", "inf", "-inf" quoted.
+std::string json_number(double value);
+// Text from the file inside a message: in single quotes, control characters escaped, cut when long.
+std::string quoted(std::string_view text);
+
+// The length of the well-formed UTF-8 sequence (no surrogates, nothing overlong) at the start of a text; 0 when there is none.
+size_t utf8_length(std::string_view text);
+
+}  // namespace fusec
