@@ -34,7 +34,6 @@ extern "C" __global__ void add(const float* w, const float* t, float* y, long lo
   if (i < 4 * n) y[i] += w[i] + t[i % 4 * n + i / 4];
   if (i == 0 && n == 3) error[0] = 5, error[1] = 6, error[2] = 7, error[3] = 8;
 }
-extern "C" __global__ void stop(float* x) { x[1ll << 50] = 1.f; }
 )";
 
 const SymbolId kN(0);
