@@ -171,6 +171,7 @@ class JsonBuilder : public nlohmann::json_sax<nlohmann::json> {
 std::optional<JsonDocument> JsonDocument::parse(std::string_view text, Diagnostics& diagnostics) {
   JsonDocument document;
   document.text_ = text;
+  document.nodes_.reserve(std::min(text.size() / 8, kMaxValues));
   JsonBuilder builder(document, text, diagnostics);
   if (!builder.parse()) return std::nullopt;
   return document;

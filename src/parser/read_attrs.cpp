@@ -19,7 +19,7 @@ bool store(std::optional<T> value, Read& into) {
 bool read_seed(Reading& r, JsonValue v, const What& what, uint64_t& into) {
   if (v.is(JsonKind::kUnsigned) || (v.is(JsonKind::kInteger) && v.integer() >= 0)) return into = v.unsigned_integer(), true;
   if (v.is(JsonKind::kInteger))
-    r.error("bad-attribute", v.span(), what + " must be in [0, 2^64), not " + std::string(v.text()));
+    r.error("bad-attribute", v.span(), what + " must be in [0, 2^64), not " + shown(v.text()));
   else
     read_integer(r, v, what);
   return false;
@@ -114,7 +114,8 @@ void for_each_attribute(OpKind kind, Use use) {
   }
 }
 
-void report_unknown(Reading& r, OpKind kind, JsonValue key) {
+// Returns the attribute that was meant, or "".
+std::string report_unknown(Reading& r, OpKind kind, JsonValue key) {
   std::vector<std::string_view> names = {"op", "in", "out", "note"};
   std::string list;
   for_each_attribute(kind, [&](std::string_view name, bool) {
@@ -123,6 +124,7 @@ void report_unknown(Reading& r, OpKind kind, JsonValue key) {
   });
   auto& error = r.error("unknown-attribute", key.span(), quoted(name_of(kind)) + " has no attribute " + quoted(key.string()) + did_you_mean(r, key.string(), names));
   error.notes.push_back({{}, list.empty() ? quoted(name_of(kind)) + " has no attributes" : "its attributes are " + list});
+  return nearest(key.string(), names);
 }
 
 }  // namespace
@@ -148,7 +150,10 @@ ReadAttrs read_attributes(Reading& r, OpKind kind, JsonValue op, Span at) {
     int position = 0, found = -1;
     for_each_attribute(kind, [&](std::string_view known, bool) { found = known == name ? position : found, ++position; });
     if (found < 0) {
-      report_unknown(r, kind, key);
+      // A misspelt attribute is not missing as well.
+      const std::string meant = report_unknown(r, kind, key);
+      int at_meant = 0;
+      for_each_attribute(kind, [&](std::string_view known, bool) { given |= uint64_t{known == meant} << at_meant++; });
       result.ok = false;
       continue;
     }

@@ -1,7 +1,7 @@
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
+#include "graph/literal.h"
 #include "parser/read_parts.h"
 
 namespace fusec {
@@ -23,27 +23,30 @@ std::string did_you_mean(const Reading& r, std::string_view word, const std::vec
 bool check_keys(Reading& r, JsonValue object, const What& what, const std::vector<std::string_view>& known,
                 const std::vector<std::string_view>& required) {
   std::vector<std::string_view> missing(required);
+  bool complete = true;
+  for (auto i = object.begin(); !(i == object.end()); ++i, ++i) std::erase(missing, (*i).string());
   for (auto i = object.begin(); !(i == object.end()); ++i, ++i) {
     const JsonValue key = *i;
-    std::erase(missing, key.string());
-    if (std::find(known.begin(), known.end(), key.string()) == known.end())
-      r.error("unknown-key", key.span(), what + " has no key " + quoted(key.string()) + did_you_mean(r, key.string(), known));
+    if (std::find(known.begin(), known.end(), key.string()) != known.end()) continue;
+    r.error("unknown-key", key.span(), what + " has no key " + quoted(key.string()) + did_you_mean(r, key.string(), known));
+    // A misspelt key is not missing as well.
+    if (std::erase(missing, nearest(key.string(), known))) complete = false;
   }
   const Span brace{object.span().begin, object.span().begin + 1};
   for (std::string_view key : missing) r.error("missing-key", brace, what + " needs the key " + quoted(key));
-  return missing.empty();
+  return complete && missing.empty();
 }
 
 bool expect(Reading& r, JsonValue v, JsonKind kind, const What& what) {
   if (v.is(kind)) return true;
-  r.error("wrong-type", v.span(), what + " must be " + std::string(describe(kind)) + ", not " + quoted(v.text()));
+  r.error("wrong-type", v.span(), what + " must be " + std::string(describe(kind)) + ", not " + shown(v.text()));
   return false;
 }
 
 std::optional<int64_t> read_integer(Reading& r, JsonValue v, const What& what) {
   if (v.is(JsonKind::kInteger)) return v.integer();
   if (v.is(JsonKind::kUnsigned) || v.is(JsonKind::kBigInteger))
-    r.error("integer-range", v.span(), what + " does not fit a 64-bit integer: " + std::string(v.text()));
+    r.error("integer-range", v.span(), what + " does not fit a 64-bit integer: " + shown(v.text()));
   else
     expect(r, v, JsonKind::kInteger, what);
   return std::nullopt;
@@ -52,9 +55,9 @@ std::optional<int64_t> read_integer(Reading& r, JsonValue v, const What& what) {
 std::optional<double> read_number(Reading& r, JsonValue v, const What& what) {
   if (v.is(JsonKind::kInteger) || v.is(JsonKind::kUnsigned) || v.is(JsonKind::kNumber)) return v.number();
   if (v.is(JsonKind::kBigInteger))
-    r.error("integer-range", v.span(), what + " does not fit a 64-bit integer: " + std::string(v.text()) + "; a float is written with a point or an exponent");
+    r.error("integer-range", v.span(), what + " does not fit a 64-bit integer: " + shown(v.text()) + "; a float is written with a point or an exponent");
   else
-    r.error("wrong-type", v.span(), what + " must be a number, not " + quoted(v.text()));
+    r.error("wrong-type", v.span(), what + " must be a number, not " + shown(v.text()));
   return std::nullopt;
 }
 
@@ -75,7 +78,7 @@ std::optional<DType> read_dtype(Reading& r, JsonValue v, const What& what) {
 
 std::optional<std::vector<int64_t>> read_integers(Reading& r, JsonValue v, const What& what) {
   if (!v.is(JsonKind::kArray)) {
-    r.error("wrong-type", v.span(), what + " must be a list of integers, not " + quoted(v.text()));
+    r.error("wrong-type", v.span(), what + " must be a list of integers, not " + shown(v.text()));
     return std::nullopt;
   }
   std::vector<int64_t> list;
@@ -101,39 +104,18 @@ std::optional<Literal> read_literal(Reading& r, JsonValue v, const What& what) {
   if (v.is(JsonKind::kInteger)) return Literal{v.integer()};
   if (v.is(JsonKind::kString)) {
     if (const auto d = literal_of_word(v.string())) return Literal{*d};
-    r.error("wrong-type", v.span(), what + " must be a number, true, false, \"inf\", \"-inf\" or \"nan\", not " + quoted(v.text()));
+    r.error("wrong-type", v.span(), what + " must be a number, true, false, \"inf\", \"-inf\" or \"nan\", not " + shown(v.text()));
     return std::nullopt;
   }
   const auto d = read_number(r, v, what);
   return d ? std::optional(Literal{*d}) : std::nullopt;
 }
 
-namespace {
-
-// Least and greatest value of an integer dtype.
-std::pair<int64_t, int64_t> range_of(DType dtype) {
-  if (dtype == DType::kU8) return {0, 255};
-  const int bits = 8 * bytes_of(dtype);
-  const int64_t greatest = static_cast<int64_t>((uint64_t{1} << (bits - 1)) - 1);
-  return {-greatest - 1, greatest};
-}
-
-}  // namespace
-
-std::optional<Literal> fit_literal(Reading& r, const Literal& literal, DType dtype, Span at, std::string_view written, const What& what) {
-  const bool* boolean = std::get_if<bool>(&literal.value);
-  const int64_t* integer = std::get_if<int64_t>(&literal.value);
-  if (is_float(dtype) && !boolean) return Literal{literal.as_double()};
-  if (dtype == DType::kBool && boolean) return literal;
-  if (is_integer(dtype) && integer) {
-    const auto [least, greatest] = range_of(dtype);
-    if (*integer >= least && *integer <= greatest) return literal;
-    r.error("literal-range", at, what + ": " + std::string(written) + " does not fit " + std::string(name_of(dtype)) + " [" + std::to_string(least) + ", " + std::to_string(greatest) + "]");
-    return std::nullopt;
-  }
-  const char* wanted = dtype == DType::kBool ? "true or false" : is_float(dtype) ? "a number" : "an integer";
-  r.error("literal-type", at, what + " is " + std::string(name_of(dtype)) + " and takes " + wanted + ", not " + quoted(written));
-  return std::nullopt;
+std::optional<Literal> fit_literal(Reading& r, const Literal& literal, DType dtype, Span at, const What& what) {
+  std::string why;
+  const auto fitted = convert_literal(literal, dtype, why);
+  if (!fitted) r.error("literal", at, what + ": " + why);
+  return fitted;
 }
 
 bool is_identifier(std::string_view name) {

@@ -14,7 +14,7 @@ constexpr Init::Kind kInitKinds[] = {Init::kNormal, Init::kUniform, Init::kZeros
 template <class T, class Read>
 bool read_pair(Reading& r, JsonValue v, const What& what, Read read, T& lo, T& hi) {
   if (!v.is(JsonKind::kArray) || v.size() != 2) {
-    r.error("bad-init", v.span(), what + " takes [lo, hi], not " + quoted(v.text()));
+    r.error("bad-init", v.span(), what + " takes [lo, hi], not " + shown(v.text()));
     return false;
   }
   auto i = v.begin();
@@ -28,12 +28,11 @@ bool read_randint(Reading& r, JsonValue v, DType dtype, Init& init) {
   const What what{"randint", "", ""};
   if (!read_pair(r, v, what, read_integer, init.from, init.to)) return false;
   if (init.from >= init.to) {
-    r.error("bad-init", v.span(), "'randint' needs lo < hi (hi is excluded), not " + std::string(v.text()));
+    r.error("bad-init", v.span(), "'randint' needs lo < hi (hi is excluded), not " + shown(v.text()));
     return false;
   }
   if (!is_integer(dtype)) return true;
-  const auto written = v.text();
-  return fit_literal(r, Literal{init.from}, dtype, v.span(), written, what) && fit_literal(r, Literal{init.to - 1}, dtype, v.span(), written, what);
+  return fit_literal(r, Literal{init.from}, dtype, v.span(), what) && fit_literal(r, Literal{init.to - 1}, dtype, v.span(), what);
 }
 
 bool read_permutation(Reading& r, JsonValue v, const Input& input, Init& init) {
@@ -42,7 +41,7 @@ bool read_permutation(Reading& r, JsonValue v, const Input& input, Init& init) {
   const Value& value = r.graph[input.value];
   std::string why;
   if (!n->is_constant())
-    why = "'permutation' needs a fixed number, and " + quoted(v.text()) + " is a dynamic size";
+    why = "'permutation' needs a fixed number, and " + shown(v.text()) + " is a dynamic size";
   else if (value.shape.empty() || value.dtype == DType::kBool)
     why = "'permutation' fills rows of numbers, and this input is " + std::string(name_of(value.dtype)) + to_string(value.shape, r.graph.symbols);
   else if (value.shape.back().is_constant() && value.shape.back().value() > n->value())
@@ -63,7 +62,7 @@ bool read_init(Reading& r, JsonValue v, const Input& input, Init& init) {
     word = (*i).string();
     argument = *++i;
   } else {
-    r.error("wrong-type", v.span(), "'init' must be a word such as \"normal\" or an object such as {\"randint\": [0, 10]}, not " + quoted(v.text()));
+    r.error("wrong-type", v.span(), "'init' must be a word such as \"normal\" or an object such as {\"randint\": [0, 10]}, not " + shown(v.text()));
     return false;
   }
   const DType dtype = r.graph[input.value].dtype;
@@ -71,7 +70,7 @@ bool read_init(Reading& r, JsonValue v, const Input& input, Init& init) {
     init.kind = Init::kUniform;
     if (!read_pair(r, *argument, {"uniform", "", ""}, read_number, init.lo, init.hi)) return false;
     if (init.lo <= init.hi) return true;
-    r.error("bad-init", argument->span(), "'uniform' needs lo ≤ hi, not " + std::string(argument->text()));
+    r.error("bad-init", argument->span(), "'uniform' needs lo ≤ hi, not " + shown(argument->text()));
     return false;
   }
   if (argument && word == "randint") return init.kind = Init::kRandint, read_randint(r, *argument, dtype, init);
@@ -145,7 +144,7 @@ bool read_scalar(Reading& r, JsonValue object, const What& owner, Input& input) 
   const What what{"value", owner.owner, owner.name};
   const auto literal = read_literal(r, *given, what);
   if (!literal) return false;
-  input.scalar_value = fit_literal(r, *literal, r.graph[input.value].dtype, given->span(), given->text(), what);
+  input.scalar_value = fit_literal(r, *literal, r.graph[input.value].dtype, given->span(), what);
   return input.scalar_value.has_value();
 }
 

@@ -58,6 +58,12 @@ class OpReader {
   explicit OpReader(Reading& reading) : r(reading) {}
 
   void read(JsonValue list) {
+    const size_t n = list.size();
+    ops_.reserve(n);
+    results_.reserve(n);
+    operands_.reserve(2 * n);
+    r.definitions.reserve(r.definitions.size() + n);
+    r.by_name.reserve(r.by_name.size() + n);
     for (JsonValue op : list) read_op(op);
     for (OpDraft& op : ops_) find_operands(op);
     for (uint32_t i : order()) build(ops_[i]);
@@ -119,7 +125,7 @@ class OpReader {
       definition = define(r, v.string(), v.span(), static_cast<uint32_t>(ops_.size())).value_or(kNoDefinition);
       op.failed |= definition == kNoDefinition;
     } else if (!v.is(JsonKind::kNull)) {
-      r.error("wrong-type", v.span(), "a result must be a name or null, not " + quoted(v.text()));
+      r.error("wrong-type", v.span(), "a result must be a name or null, not " + shown(v.text()));
       op.failed = r.names_are_missing = true;
     }
     results_.push_back(definition);
@@ -162,12 +168,12 @@ class OpReader {
         op.failed = true;
       }
     } else if (v.is(JsonKind::kArray) || v.is(JsonKind::kObject)) {
-      r.error("wrong-type", v.span(), "an operand must be the name of a value, a number, true or false, not " + quoted(v.text()));
+      r.error("wrong-type", v.span(), "an operand must be the name of a value, a number, true or false, not " + shown(v.text()));
       op.failed = true;
     } else {
       operand.literal = read_literal(r, v, {"", "an operand", {}});
       if (operand.literal && !may_be_literal(op.kind, position)) {
-        r.error("bad-operand", v.span(), "operand " + std::to_string(position + 1) + " of " + quoted(kind) + " must be a value, not the literal " + quoted(v.text()));
+        r.error("bad-operand", v.span(), "operand " + std::to_string(position + 1) + " of " + quoted(kind) + " must be a value, not the literal " + shown(v.text()));
         op.failed = true;
       }
       op.failed |= !operand.literal;
@@ -185,7 +191,7 @@ class OpReader {
       return;
     }
     if (!in->is(JsonKind::kArray)) {
-      r.error("wrong-type", in->span(), "'in' of " + quoted(i.name) + " must be a list of operands, not " + quoted(in->text()));
+      r.error("wrong-type", in->span(), "'in' of " + quoted(i.name) + " must be a list of operands, not " + shown(in->text()));
       op.failed = true;
       return;
     }

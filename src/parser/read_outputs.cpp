@@ -95,7 +95,7 @@ class OutputReader {
       return;
     }
     if (!v.is(JsonKind::kObject)) {
-      r.error("wrong-type", v.span(), "an output must be a name or an object, not " + quoted(v.text()));
+      r.error("wrong-type", v.span(), "an output must be a name or an object, not " + shown(v.text()));
       return;
     }
     const bool complete = check_keys(r, v, {"", "an output", ""}, {"value", "alias", "strides"}, {"value"});

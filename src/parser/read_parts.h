@@ -66,8 +66,8 @@ std::optional<std::vector<int64_t>> read_integers(Reading& r, JsonValue v, const
 std::optional<Literal> read_literal(Reading& r, JsonValue v, const What& what);
 // Whether a string is one of the three literals rather than a name.
 std::optional<double> literal_of_word(std::string_view word);
-// A literal in the form that fits `dtype`: a double for floats, an integer in range for integers, a bool.
-std::optional<Literal> fit_literal(Reading& r, const Literal& literal, DType dtype, Span at, std::string_view written, const What& what);
+// The literal as a value of `dtype`.
+std::optional<Literal> fit_literal(Reading& r, const Literal& literal, DType dtype, Span at, const What& what);
 bool check_value_name(Reading& r, JsonValue v, const What& what);
 bool is_identifier(std::string_view name);
 // "; did you mean 'x'?" or "". Only while errors are still shown: it looks at every candidate.

@@ -29,7 +29,7 @@ std::optional<Dim> read_dim(Reading& r, JsonValue v, const What& what) {
       dim.size = size.value_or(0);
       return size ? std::optional(dim) : std::nullopt;
     }
-    r.error("wrong-type", v.span(), what + " must be an integer or {\"size\": N, \"dynamic\": true, ...}, not " + quoted(v.text()));
+    r.error("wrong-type", v.span(), what + " must be an integer or {\"size\": N, \"dynamic\": true, ...}, not " + shown(v.text()));
     return std::nullopt;
   }
   bool ok = check_keys(r, v, what, {"size", "dynamic", "multiple_of", "max"}, {"size"});
@@ -152,7 +152,7 @@ std::optional<Size> read_size(Reading& r, JsonValue v, const What& what, int64_t
 
 std::optional<std::vector<Size>> read_sizes(Reading& r, JsonValue v, const What& what, int64_t least) {
   if (!v.is(JsonKind::kArray)) {
-    r.error("wrong-type", v.span(), what + " must be a list of sizes, not " + quoted(v.text()));
+    r.error("wrong-type", v.span(), what + " must be a list of sizes, not " + shown(v.text()));
     return std::nullopt;
   }
   std::vector<Size> sizes;

@@ -57,13 +57,15 @@ std::string json_number(double value) {
   return out.find_first_of(".e") == std::string::npos ? out + ".0" : out;
 }
 
-std::string quoted(std::string_view text) {
+std::string shown(std::string_view text) {
   constexpr size_t kShown = 80;
-  std::string out = "'";
   size_t length = std::min(text.size(), kShown);
   while (length < text.size() && length > 0 && (static_cast<unsigned char>(text[length]) & 0xC0) == 0x80) --length;
+  std::string out;
   append_escaped(out, text.substr(0, length), "", "?");
-  return out += length < text.size() ? "...'" : "'";
+  return length < text.size() ? out + "..." : out;
 }
+
+std::string quoted(std::string_view text) { return "'" + shown(text) + "'"; }
 
 }  // namespace fusec

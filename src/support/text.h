@@ -11,8 +11,9 @@ namespace fusec {
 std::string json_quote(std::string_view text);
 // The shortest JSON number that reads back as the same double, always with a fraction or an exponent; "nan", "inf", "-inf" quoted.
 std::string json_number(double value);
-// Text from the file inside a message: in single quotes, control characters escaped, cut when long.
-std::string quoted(std::string_view text);
+// Text from the file inside a message: control characters escaped, cut when long.
+std::string shown(std::string_view text);
+std::string quoted(std::string_view text);  // in single quotes
 
 // The length of the well-formed UTF-8 sequence (no surrogates, nothing overlong) at the start of a text; 0 when there is none.
 size_t utf8_length(std::string_view text);
