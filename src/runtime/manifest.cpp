@@ -267,8 +267,11 @@ std::string write_manifest(const Manifest& manifest, const Graph& graph) {
   json["workspace"] = workspace_json(manifest);
   json["launches"] = Json::array();
   for (const Launch& launch : manifest.program.launches) json["launches"].push_back(to_json(launch, manifest.symbols));
-  json["graph"] = Json::parse(manifest.graph_json);
-  return json.dump(1) + "\n";
+  // The graph's text as it is: one line an op.
+  std::string text = json.dump(1), graph_json = manifest.graph_json;
+  while (!graph_json.empty() && graph_json.back() == '\n') graph_json.pop_back();
+  text.resize(text.size() - std::string_view("\n}").size());
+  return text + ",\n \"graph\": " + graph_json + "\n}\n";
 }
 
 Manifest read_manifest(const std::string& text, const std::string& path) {
