@@ -31,12 +31,13 @@ class GroupFinder {
   }
 
  private:
-  // Which results are wide: of more bytes than the narrowest value that they come from by way of up-casts.
+  // Which results are wide: of more bytes than the values that they come from by way of up-casts (an up-cast of something wide keeps its base).
   void widen(OpId id) {
     const Op& op = graph_[id];
-    uint8_t base = is_up_cast(graph_, op) ? static_cast<uint8_t>(bytes_of(graph_[op.in[0].value].dtype)) : 0;
+    uint8_t base = 0;
     for (const Operand& o : op.in)
-      if (o.is_value() && base_[o.value]) base = base ? std::min(base, base_[o.value]) : base_[o.value];
+      if (o.is_value()) base = std::max(base, base_[o.value]);
+    if (!base && is_up_cast(graph_, op)) base = static_cast<uint8_t>(bytes_of(graph_[op.in[0].value].dtype));
     if (!base) return;
     for (ValueId v : op.out) {
       if (!v.valid()) continue;

@@ -30,8 +30,9 @@ std::string Explainer::why_apart(ClusterId a, ClusterId b) {
     words = "too large a search for a cycle";
   } else {
     char text[160];
-    std::snprintf(text, sizeof text, "cost: one kernel would take %.1f us, two take %.1f us", cost.us, clusters_[a].cost.us + clusters_[b].cost.us);
-    words = text;
+    std::snprintf(text, sizeof text, "cost: one kernel%s would take %.1f us, two take %.1f us", cost.plan.parallel < 1 ? " on few multiprocessors" : "", cost.us,
+                  clusters_[a].cost.us + clusters_[b].cost.us);
+    words = cost.plan.refusal.rule == Rule::kGridWide ? cost.plan.refusal.words + "; " + text : text;
   }
   return words;
 }

@@ -105,12 +105,12 @@ Plan Scheduler::plan(const std::vector<OpId>& ops, const std::vector<ValueId>& r
     consider(library(c, plan));
     return best;
   }
-  if (consider(single_pass(c, plan))) return best;
+  if (consider(single_pass(c, plan)) || consider(inline_loops(c, plan))) return best;
   best.refusal = {};
   if (consider(by_rows(c, plan, false))) return best;
   const Refusal reason = best.refusal;
-  if (!consider(by_rows(c, plan, true)) && !consider(inline_loops(c, plan))) consider(one_block(c, plan));
-  best.refusal = best.ok ? Refusal{} : reason;
+  if (!consider(by_rows(c, plan, true))) consider(one_block(c, plan));
+  best.refusal = best.ok ? refuse_grid_wide(c, {}) : reason;
   return best;
 }
 
@@ -276,10 +276,20 @@ int64_t Scheduler::held_bytes(const Case& c, double rows, int64_t& iteration) {
   return static_cast<int64_t>(held) * strided;
 }
 
-// Reductions of a few elements are loops inside a thread; everything else is pointwise.
+// Reductions of a few elements are loops inside a thread; everything else is pointwise. Not where a result is broadcast: each thread would
+// reduce it again.
 bool Scheduler::inline_loops(const Case& c, Plan& plan) {
   plan.refusal = {Rule::kNoSchedule, "no schedule holds both"};
   if (c.chained) return false;
+  for (size_t n = 0; n < c.ops.size(); ++n) {
+    const OpKind kind = facts_.graph[c.ops[n]].kind;
+    if (!c.depends[n] || (facts_.role(c.ops[n]) != Role::kPointwise && kind != OpKind::kExpand)) continue;
+    for (const Operand& o : facts_.graph[c.ops[n]].in) {
+      const OpId def = o.is_value() ? facts_.graph[o.value].def : OpId();
+      if (!def.valid() || member_[def] != stamp_ || !(facts_.is_anchor(def) || c.depends[place_[def]])) continue;
+      if (facts_.elems(o.value) < facts_.elems(facts_.result(c.ops[n]))) return false;
+    }
+  }
   for (OpId a : c.anchors) {
     if (facts_.role(a) != Role::kReduction) return false;
     const int64_t out = facts_.elems(facts_.result(a));
@@ -314,6 +324,12 @@ bool Scheduler::one_block(const Case& c, Plan& plan) {
 // The first op that needs an anchor's result at other places than its own, and the largest anchor it depends on.
 Refusal Scheduler::refuse_grid_wide(const Case& c, OpId mixed_at) const {
   OpId user, anchor;
+  if (mixed_at.valid() && facts_.is_anchor(mixed_at)) {
+    // A reduction across rows: what follows it is what waits.
+    for (ValueId v : facts_.graph[mixed_at].out)
+      for (size_t n = place_[mixed_at] + 1; v.valid() && n < c.ops.size() && !user.valid(); ++n)
+        if (facts_.elems(facts_.result(c.ops[n])) > facts_.elems(v) && c.phase[n] > c.phase[place_[mixed_at]]) user = c.ops[n], anchor = mixed_at;
+  }
   for (size_t n = 0; n < c.ops.size() && !user.valid(); ++n) {
     if (!c.depends[n] || (mixed_at.valid() && c.ops[n] != mixed_at)) continue;
     // back from here to the anchors
