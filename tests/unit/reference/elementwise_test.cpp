@@ -105,6 +105,7 @@ TEST_CASE("special functions keep their tails", "[reference]") {
   CHECK(apply(OpKind::kGeluTanh, DType::kF32, {-20}) == 0);
   CHECK(std::signbit(apply(OpKind::kGeluTanh, DType::kF32, {-200})));
   CHECK(apply(OpKind::kGelu, DType::kF32, {50}) == 50);
+  for (const OpKind kind : {OpKind::kSilu, OpKind::kGelu, OpKind::kGeluTanh}) CHECK(same(apply(kind, DType::kF32, {-kInf}), -0.0));
 }
 
 TEST_CASE("bf16 computes in f32 and rounds once", "[reference]") {

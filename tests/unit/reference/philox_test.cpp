@@ -25,7 +25,7 @@ TEST_CASE("uniform takes the leading bits of its word", "[reference]") {
   CHECK(first(DType::kBF16)[2] == (0xbc57ac4c >> 24) * 0x1p-8);
   CHECK(first(DType::kF8E4M3)[0] == 6 * 0x1p-4);
   CHECK(first(DType::kF8E5M2)[0] == 3 * 0x1p-3);
-  CHECK(first(DType::kF64)[1] == static_cast<double>(0x9b00dbd8bc57ac4c >> 11) * 0x1p-53);
+  CHECK(first(DType::kF64)[1] == static_cast<double>(0xbc57ac4c9b00dbd8 >> 11) * 0x1p-53);
   // The second block of four.
   CHECK(first(DType::kF32)[4] == (philox_block(0, 0, 1)[0] >> 8) * 0x1p-24);
 }
