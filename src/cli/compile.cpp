@@ -98,7 +98,7 @@ int run_compile(const CompileCommand& command) {
     else if (!command.console.quiet)
       print_result(to_text(*compilation, made, command.out));
   }
-  if (command.json) print_result(results.dump(1) + "\n");
+  if (command.json) print_result(nlohmann::ordered_json{{"graphs", results}}.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
   return exit;
 }
 

@@ -112,7 +112,7 @@ std::string to_text(const Environment& env) {
 
 int run_env(const EnvCommand& command) {
   const Environment env = look_around();
-  print_result(command.json ? to_json(env).dump(1) + "\n" : to_text(env));
+  print_result(command.json ? to_json(env).dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n" : to_text(env));
   return 0;
 }
 

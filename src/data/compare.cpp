@@ -60,9 +60,10 @@ std::string number(double value, DType t) {
 
 }  // namespace
 
-Comparison compare(const Tensor& got, const Tensor& expected, int depth) {
+Comparison compare(const Tensor& got, const Tensor& expected, int depth, DType roughest) {
   FUSEC_CHECK(got.dtype == expected.dtype && got.shape == expected.shape, "a comparison of different types");
   Tolerance allowed = tolerance_of(expected.dtype);
+  if (is_float(expected.dtype) && tolerance_of(roughest).rtol > allowed.rtol) allowed = tolerance_of(roughest);
   allowed.rtol *= widening(depth);
   allowed.atol *= widening(depth);
   Comparison result;

@@ -12,7 +12,11 @@
 
 namespace fusec {
 
+namespace fs = std::filesystem;
+
 namespace {
+
+constexpr const char* kManifestSuffix = ".manifest.json";
 
 using Clock = std::chrono::steady_clock;
 double ms_since(Clock::time_point start) { return std::chrono::duration<double, std::milli>(Clock::now() - start).count(); }
@@ -36,6 +40,21 @@ const ManifestFile* best_file(const Manifest& manifest, const DeviceInfo& device
     if (runs_on(file.arch, device) && (!best || rank(file) > rank(*best))) best = &file;
   }
   return best;
+}
+
+std::string only_manifest(const std::string& folder) {
+  std::vector<std::string> manifests;
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error))
+    if (it->path().string().ends_with(kManifestSuffix)) manifests.push_back(it->path().string());
+  if (error) throw Failure(Exit::kBadInput, folder + ": " + error.message());
+  std::sort(manifests.begin(), manifests.end());
+  if (manifests.empty())
+    throw Failure(Exit::kBadInput, folder + " holds no *" + kManifestSuffix + ": it is no folder to which `fusec compile` wrote code (--emit cu, ptx, cubin)");
+  if (manifests.size() == 1) return manifests[0];
+  std::string list;
+  for (const std::string& path : manifests) list += "\n  " + path;
+  throw Failure(Exit::kBadInput, folder + " holds several compiled graphs; give the manifest of one:" + list);
 }
 
 std::string read_checked(const std::string& folder, const ManifestFile& file) {
@@ -73,34 +92,24 @@ Runnable make_runnable(Compilation compilation, const Target& target, const std:
   return runnable;
 }
 
-CompiledFolder read_compiled_folder(const std::string& folder) {
-  namespace fs = std::filesystem;
-  std::vector<std::string> manifests;
-  std::error_code error;
-  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error))
-    if (it->path().filename().string().ends_with(".manifest.json")) manifests.push_back(it->path().string());
-  if (error) throw Failure(Exit::kBadInput, folder + ": " + error.message());
-  std::sort(manifests.begin(), manifests.end());
-  if (manifests.empty())
-    throw Failure(Exit::kBadInput, folder + " holds no *.manifest.json: it is no folder that `fusec compile` wrote with code (--emit cu, ptx or cubin)");
-  if (manifests.size() > 1) {
-    std::string list;
-    for (const std::string& path : manifests) list += "\n  " + path;
-    throw Failure(Exit::kBadInput, folder + " holds several compiled graphs; give the manifest of one:" + list);
-  }
-  return read_compiled_manifest(manifests[0]);
+bool is_compiled(const std::string& path) {
+  std::error_code none;
+  return fs::is_directory(path, none) || path.ends_with(kManifestSuffix);
 }
 
-CompiledFolder read_compiled_manifest(const std::string& path) {
+CompiledFolder read_compiled(const std::string& path, const ReadOptions& options) {
+  std::error_code none;
+  const std::string manifest = fs::is_directory(path, none) ? only_manifest(path) : path;
   CompiledFolder compiled;
-  const std::string parent = std::filesystem::path(path).parent_path().string();
+  const std::string parent = fs::path(manifest).parent_path().string();
   compiled.folder = parent.empty() ? "." : parent;
-  compiled.manifest = read_manifest(read_file(path), path);
+  compiled.manifest = read_manifest(read_file(manifest), manifest);
   Diagnostics diagnostics;
-  const SourceText text(path, compiled.manifest.graph_json);
-  auto graph = read_graph(text, {}, diagnostics);
-  const bool fits = graph && graph->inputs.size() == compiled.manifest.inputs && graph->outputs.size() == compiled.manifest.outputs;
-  if (!fits) throw Failure(Exit::kBadInput, path + ": the graph in it is damaged. Compile it again.\n" + render(diagnostics, text, false));
+  const SourceText text(manifest + " (graph)", compiled.manifest.graph_json);
+  auto graph = read_graph(text, options, diagnostics);
+  if (!graph) throw Failure(Exit::kBadInput, "the graph in " + manifest + " cannot be used:\n" + render(diagnostics, text, false));
+  if (graph->inputs.size() != compiled.manifest.inputs || graph->outputs.size() != compiled.manifest.outputs)
+    throw Failure(Exit::kBadInput, manifest + ": its graph has other inputs and outputs than its launches. Compile the graph again.");
   compiled.graph = std::move(*graph);
   return compiled;
 }

@@ -28,9 +28,10 @@ struct CompiledFolder {
   Manifest manifest;
   std::string folder;
 };
+// `path` is a folder that `fusec compile` wrote, or a manifest in one (see is_compiled).
 // Failure(kBadInput) when the folder holds no manifest, several, or a damaged one.
-CompiledFolder read_compiled_folder(const std::string& folder);
-CompiledFolder read_compiled_manifest(const std::string& path);
+CompiledFolder read_compiled(const std::string& path, const ReadOptions& options);
+bool is_compiled(const std::string& path);
 
 // Takes the machine code for the device's architecture, else that of an earlier minor version, else the PTX, else compiles the .cu file.
 // Failure(kBadInput) when a file does not have the hash that the manifest gives.

@@ -189,34 +189,10 @@ bool OpRules::converted(Literal& literal, DType dtype, Span at) {
   return false;
 }
 
-// Each derived symbol whose division has no rest, replaced by its quotient where the coefficient allows.
-Size OpRules::without_derived(const Size& size) const {
-  Size result = size;
-  // Later symbols are made of earlier ones.
-  for (size_t i = symbols_.size(); i-- > 0 && !result.is_constant();) {
-    const Symbol& s = symbols_[SymbolId(i)];
-    if (!s.derived || known_divisor(s.numerator, symbols_) % s.denominator != 0) continue;
-    Size replaced = result.constant();
-    for (const Size::Term& t : result.terms()) {
-      const auto found = std::find(t.symbols.begin(), t.symbols.end(), SymbolId(i));
-      const bool divides = found != t.symbols.end() && t.coefficient % s.denominator == 0;
-      Size term = divides ? t.coefficient / s.denominator : t.coefficient;
-      for (auto it = t.symbols.begin(); it != t.symbols.end(); ++it) term *= divides && it == found ? s.numerator : Size::symbol(*it);
-      replaced += term;
-    }
-    result = replaced;
-  }
-  return result;
-}
-
 bool OpRules::equal(const Size& a, const Size& b) const {
   if (a == b) return true;
   if (a.is_constant() && b.is_constant()) return false;
-  return without_derived(a - b).is(0);
-}
-
-bool OpRules::divides(int64_t divisor, const Size& size) const {
-  return known_divisor(size, symbols_) % divisor == 0 || without_derived(size).exact_quotient(divisor);
+  return without_derived(a - b, symbols_).is(0);
 }
 
 bool OpRules::refuse_equal(const Size& a, const Size& b, const char* word, Span at, const std::string& what) {
@@ -228,7 +204,7 @@ bool OpRules::refuse_equal(const Size& a, const Size& b, const char* word, Span 
 
 bool OpRules::at_most(const Size& lhs, const Size& rhs, Span at) {
   if (lhs.is_constant() && rhs.is_constant()) return lhs.constant() <= rhs.constant();
-  const Size room = without_derived(rhs - lhs);
+  const Size room = without_derived(rhs - lhs, symbols_);
   if (lower_bound(room, symbols_) >= 0) return true;
   if (upper_bound(room, symbols_) < 0 || evaluate(room, typical_values(symbols_)) < 0) return false;
   constraints.push_back({lhs, rhs, at});
@@ -243,34 +219,8 @@ bool OpRules::refuse_at_most(const Size& lhs, const Size& rhs, const char* word,
   return false;
 }
 
-namespace {
-
-// A name that no other symbol has: "y_size0", …
-std::string fresh_name(const Symbols& symbols, const std::string& stem) {
-  for (size_t n = 0;; ++n) {
-    const std::string name = stem + "_size" + std::to_string(n);
-    if (std::none_of(symbols.begin(), symbols.end(), [&](const Symbol& s) { return s.name == name; })) return name;
-  }
-}
-
-}  // namespace
-
 Size OpRules::quotient(const Size& numerator, int64_t denominator) {
-  if (const std::optional<Size> exact = without_derived(numerator).exact_quotient(denominator)) return *exact;
-  for (size_t i = 0; i < symbols_.size(); ++i) {
-    const Symbol& s = symbols_[SymbolId(i)];
-    if (s.derived && s.denominator == denominator && s.numerator == numerator) return Size::symbol(SymbolId(i));
-  }
-  Symbol s;
-  s.name = fresh_name(symbols_, graph[op.out[0].valid() ? op.out[0] : op.in[0].value].name);
-  s.derived = true;
-  s.numerator = numerator;
-  s.denominator = denominator;
-  const int64_t divisor = known_divisor(numerator, symbols_);
-  if (divisor % denominator == 0 && divisor > 0) s.multiple_of = divisor / denominator;
-  const Size quotient = Size::symbol(symbols_.push(std::move(s)));
-  symbols_[SymbolId(symbols_.size() - 1)].typical = evaluate(quotient, typical_values(symbols_));
-  return quotient;
+  return fusec::quotient(symbols_, numerator, denominator, graph[op.out[0].valid() ? op.out[0] : op.in[0].value].name);
 }
 
 bool OpRules::broadcast(Shape& a, const Shape& b) const {

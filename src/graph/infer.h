@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "graph/derived.h"
 #include "graph/graph.h"
 #include "graph/verify.h"
 
@@ -59,7 +60,7 @@ class OpRules {
   bool converted(Literal& literal, DType dtype, Span at);
   // Proves a = b as polynomials, knowing what the derived symbols stand for.
   bool equal(const Size& a, const Size& b) const;
-  bool divides(int64_t divisor, const Size& size) const;  // proved
+  bool divides(int64_t divisor, const Size& size) const { return fusec::divides(divisor, size, symbols_); }
   // Are these two extents the same? `what()` introduces the message: "needs size 1 in dimension 2".
   template <class What>
   bool require_equal(const Size& a, const Size& b, const char* word, Span at, What what) {
@@ -70,14 +71,12 @@ class OpRules {
   bool require_at_most(const Size& lhs, const Size& rhs, const char* word, Span at, What what) {
     return at_most(lhs, rhs, at) || refuse_at_most(lhs, rhs, word, at, what());
   }
-  // ⌊numerator / denominator⌋ as a polynomial, else as a derived symbol.
   Size quotient(const Size& numerator, int64_t denominator);
   // NumPy's broadcast of b into a; false when they do not fit.
   bool broadcast(Shape& a, const Shape& b) const;
 
  private:
   bool check_counts();
-  Size without_derived(const Size& size) const;
   bool at_most(const Size& lhs, const Size& rhs, Span at);
   bool refuse_equal(const Size& a, const Size& b, const char* word, Span at, const std::string& what);
   bool refuse_at_most(const Size& lhs, const Size& rhs, const char* word, Span at, const std::string& what);

@@ -1,6 +1,9 @@
 // Graph → Segmentation: premerge (cast groups and other atoms), then cost-driven merging.
 #pragma once
 
+#include <map>
+#include <memory>
+
 #include "segment/segmentation.h"
 #include "segment/target.h"
 
@@ -19,5 +22,25 @@ struct SegmentCost {
   double us = 0;
 };
 SegmentCost cost_of(const Graph& graph, const Segment& segment, const Target& target);
+
+class Facts;
+class Evaluator;
+// The same for many segments of one graph, which must outlive it.
+class CostModel {
+ public:
+  CostModel(const Graph& graph, const Target& target);
+  SegmentCost cost_of(const Segment& segment);
+  // Inputs read once, as far as the segments asked about so far touch them, and outputs written once.
+  int64_t lower_bound_bytes() const;
+  // The values of edges that are wider than what they could be recomputed from without an anchor.
+  std::vector<ValueId> wide_edges(const Segmentation& segmentation) const;
+  int64_t bytes_of(ValueId v) const;
+
+ private:
+  std::shared_ptr<Facts> facts_;
+  Target target_;
+  std::shared_ptr<Evaluator> evaluator_;
+  std::map<ValueId, int64_t> touched_;
+};
 
 }  // namespace fusec

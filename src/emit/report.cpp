@@ -1,0 +1,88 @@
+#include "emit/report.h"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "emit/report_facts.h"
+#include "support/version.h"
+
+namespace fusec {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json launch_json(const LaunchFacts& l) { return {{"grid", {l.blocks, 1, 1}}, {"block", {l.block, 1, 1}}, {"shared_bytes", l.shared_bytes}}; }
+
+Json schedule_json(const LaunchFacts& l) {
+  Json json = Json::object();
+  for (const auto& [name, value] : l.schedule) json[name] = value;
+  return json;
+}
+
+Json segment_json(size_t id, const Segment& segment, const SegmentFacts& f, const std::map<std::string, KernelResources>& resources) {
+  Json json = {{"id", id},
+               {"kernel", f.kernel},
+               {"kind", name_of(segment.kind)},
+               {"ops", f.ops},
+               {"recomputed", f.recomputed},
+               {"inputs", f.inputs},
+               {"outputs", f.outputs},
+               {"bytes_read", f.cost.bytes_read},
+               {"bytes_written", f.cost.bytes_written},
+               {"estimated_us", std::round(f.cost.us * 100) / 100}};
+  if (!f.launches.empty()) json["launch"] = launch_json(f.launches[0]);
+  if (f.launches.size() > 1) {
+    // The launches of one segment, in order, each with its kernel.
+    json["launches"] = Json::array();
+    for (const LaunchFacts& l : f.launches) {
+      Json one = {{"kernel", l.kernel}};
+      one.update(launch_json(l));
+      one["schedule"] = schedule_json(l);
+      json["launches"].push_back(std::move(one));
+    }
+  }
+  if (auto at = resources.find(f.kernel); at != resources.end()) {
+    json["registers"] = at->second.registers;
+    json["spill_bytes"] = at->second.spill_bytes;
+  }
+  if (!f.launches.empty()) json["schedule"] = schedule_json(f.launches[0]);
+  return json;
+}
+
+}  // namespace
+
+std::string report_json(const Compilation& c, const Target& target, const std::map<std::string, KernelResources>& resources) {
+  const Graph& graph = c.rewritten;
+  const ReportFacts facts = gather_report(c, target);
+  Json json = {{"version", 1}, {"graph", graph.name}, {"fusec", kVersion}, {"arch", target.arch}};
+  json["segments"] = Json::array();
+  for (size_t i = 0; i < facts.segments.size(); ++i) json["segments"].push_back(segment_json(i, c.segmentation.segments[i], facts.segments[i], resources));
+  json["cast_groups"] = Json::array();
+  for (size_t i = 0; i < c.segmentation.cast_groups.size(); ++i) {
+    const CastGroup& group = c.segmentation.cast_groups[i];
+    Json one = {{"id", i}, {"ops", Json::array()}, {"segment", group.segment}, {"whole", group.whole}};
+    for (OpId op : group.ops) one["ops"].push_back(graph.name_of(op));
+    if (!group.whole) one["why"] = group.why;
+    json["cast_groups"].push_back(std::move(one));
+  }
+  json["edges"] = Json::array();
+  for (size_t i = 0; i < c.segmentation.edges.size(); ++i) {
+    const Edge& e = c.segmentation.edges[i];
+    json["edges"].push_back(
+        {{"value", graph[e.value].name}, {"dtype", name_of(graph[e.value].dtype)}, {"bytes", facts.edge_value_bytes[i]}, {"from", e.from}, {"to", e.to}, {"why", e.why}});
+  }
+  json["origin"] = facts.origin.empty() ? Json::object() : Json(facts.origin);
+  json["merged"] = facts.merged.empty() ? Json::object() : Json(facts.merged);
+  json["totals"] = {{"segments", facts.segments.size()},
+                    {"launches", facts.launches},
+                    {"edge_bytes", facts.edge_bytes},
+                    {"wide_edges", facts.wide_edges},
+                    {"bytes", facts.bytes},
+                    {"lower_bound_bytes", facts.lower_bound_bytes},
+                    {"recomputed_ops", facts.recomputed_ops},
+                    {"estimated_us", std::round(facts.us * 100) / 100}};
+  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace fusec

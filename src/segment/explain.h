@@ -1,0 +1,29 @@
+// Words for the report: why two kernels are two, and what became of each cast group.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "segment/clusters.h"
+#include "segment/materialize.h"
+#include "segment/segmentation.h"
+
+namespace fusec {
+
+class Explainer {
+ public:
+  explicit Explainer(Clusters& clusters) : clusters_(clusters) {}
+
+  std::string why_apart(ClusterId a, ClusterId b);
+  // Anchors that no segment holds with the rest leave their group; what remains is one group for each connected part.
+  std::vector<CastGroup> settle_groups(const std::vector<CastGroup>& groups, const std::vector<Segment>& segments, const std::vector<Kernel>& kernels);
+
+ private:
+  std::vector<CastGroup> parts_without_anchors(const CastGroup& group);
+
+  Clusters& clusters_;
+  std::map<std::pair<uint32_t, uint32_t>, std::string> known_;
+};
+
+}  // namespace fusec

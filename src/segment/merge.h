@@ -1,0 +1,48 @@
+// The merge search: cast groups first, then best gain first over neighbours, then what is merely small.
+#pragma once
+
+#include <queue>
+#include <unordered_map>
+#include <vector>
+
+#include "segment/clusters.h"
+#include "segment/segmentation.h"
+
+namespace fusec {
+
+class MergeSearch {
+ public:
+  explicit MergeSearch(Clusters& clusters) : clusters_(clusters) {}
+
+  void merge_groups(const std::vector<CastGroup>& groups);
+  // Producers with one consumer, pointwise both: never wrong, and cheap to decide.
+  void merge_chains() { run(true); }
+  void merge_neighbours();
+  // Clusters that share nothing: a launch less.
+  void merge_unrelated();
+
+ private:
+  struct Candidate {
+    double gain;
+    uint32_t rank_a, rank_b;  // first ranks, for ties: the lower pair first
+    OpId a, b;                // nodes of the two clusters
+    uint32_t version_a, version_b;
+    bool exact;               // the schedule has been asked
+    bool operator<(const Candidate& o) const {
+      if (gain != o.gain) return gain < o.gain;
+      if (rank_a != o.rank_a) return rank_a > o.rank_a;
+      return rank_b > o.rank_b;
+    }
+  };
+
+  void run(bool chains_only);
+  void push(OpId a, OpId b, bool chains_only);
+  bool is_chain(ClusterId a, ClusterId b);
+  bool try_merge(ClusterId a, ClusterId b, double least_gain);
+
+  Clusters& clusters_;
+  std::priority_queue<Candidate> queue_;
+  std::unordered_map<uint64_t, uint64_t> settled_;  // pair → versions at which it was queued or refused last
+};
+
+}  // namespace fusec
