@@ -164,6 +164,7 @@ class JsonBuilder : public nlohmann::json_sax<nlohmann::json> {
   }
 
   void report_duplicate_keys(uint32_t object) {
+    if (diagnostics_.error_count() > Diagnostics::kMaxErrors) return;
     keys_.clear();
     for (uint32_t i = object + 1; i < document_.nodes_.size(); i = document_.nodes_[i + 1].next) keys_.push_back(i);
     auto name = [&](uint32_t i) { return key_text(i); };

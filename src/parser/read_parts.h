@@ -36,6 +36,8 @@ struct Reading {
   // A definition whose name could not be read: names that seem undefined may be meant by it and are not reported.
   bool names_are_missing = false;
 
+  // So many errors that looking for more helps nobody (and takes long in a large file).
+  bool hopeless() const { return diagnostics.error_count() >= 1000; }
   Diagnostic& error(const char* word, Span at, std::string text) { return diagnostics.error(word, at, std::move(text)); }
 };
 

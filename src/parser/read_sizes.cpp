@@ -158,6 +158,7 @@ std::optional<std::vector<Size>> read_sizes(Reading& r, JsonValue v, const What&
   std::vector<Size> sizes;
   bool ok = true;
   for (JsonValue element : v) {
+    if (r.hopeless()) return std::nullopt;
     const auto size = read_size(r, element, element_of(what), least);
     ok &= size.has_value();
     sizes.push_back(size.value_or(Size(0)));
