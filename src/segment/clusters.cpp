@@ -7,7 +7,7 @@
 namespace fusec {
 
 namespace {
-constexpr size_t kSearchBudget = 20000;  // clusters visited before a path search gives up
+constexpr size_t kSearchBudget = 3000;  // clusters visited before a path search gives up
 }
 
 Refusal limits_refusal(const Facts& facts, const Target& target, const Evaluation& e, size_t op_count) {
