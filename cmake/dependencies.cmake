@@ -1,5 +1,6 @@
 # Packages: Debian's (or any installed) first, else a pinned download.
 include(FetchContent)
+find_package(Threads REQUIRED)
 
 find_package(nlohmann_json 3.11 QUIET)
 if(NOT nlohmann_json_FOUND)

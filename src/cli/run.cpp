@@ -47,7 +47,8 @@ std::optional<Runnable> compile_here(const RunCommand& command, const SourceText
   // Warnings have been reported when the graph was read.
   if (!compilation) report(diagnostics, source, command.console);
   if (!compilation || !options.stop_after.empty()) return print_result(compilation ? compilation->stopped_text : ""), std::nullopt;
-  return make_runnable(std::move(*compilation), options.target, command.arch, device, cache);
+  // A benchmark tells what compiling takes, so it compiles.
+  return make_runnable(std::move(*compilation), options.target, command.arch, device, command.bench ? nullptr : cache);
 }
 
 int run_gpu(const RunCommand& command, const Graph& graph, Device& device, const Runnable& runnable, const CompileCache* cache) {

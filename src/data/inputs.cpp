@@ -1,6 +1,7 @@
 #include "data/inputs.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <numeric>
@@ -10,6 +11,7 @@
 #include "reference/philox.h"
 #include "support/check.h"
 #include "support/diag.h"
+#include "support/parallel.h"
 
 namespace fusec {
 
@@ -98,58 +100,83 @@ uint64_t stream_of(const std::string& name) {
   return hash;
 }
 
-class RandomNumbers {
- public:
-  RandomNumbers(uint64_t seed, uint64_t stream) : seed_(seed), stream_(stream) {}
-  // Below `range` (2^64 when 0).
-  uint64_t below(uint64_t range) {
-    if (at_ == 4) {
-      words_ = reference::philox_block(seed_, stream_, block_++);
-      at_ = 0;
-    }
-    const uint64_t word = reference::word_pair(words_, at_);
-    at_ += 2;
-    return range == 0 ? word : static_cast<uint64_t>(static_cast<unsigned __int128>(word) * range >> 64);
+// Random words by index: element i's is the same whatever was asked for before.
+struct RandomWords {
+  uint64_t seed, stream;
+  // The words of elements 2·pair and 2·pair + 1.
+  std::array<uint64_t, 2> operator()(int64_t pair) const {
+    const auto words = reference::philox_block(seed, stream, static_cast<uint64_t>(pair));
+    return {reference::word_pair(words, 0), reference::word_pair(words, 2)};
   }
-  double uniform() { return static_cast<double>(below(0) >> 11) * 0x1p-53; }
-  double normal() {
-    const double u = (static_cast<double>(below(0) >> 11) + 1) * 0x1p-53;
-    return reference::box_muller(u, uniform())[0];
-  }
-
- private:
-  uint64_t seed_, stream_, block_ = 0;
-  size_t at_ = 4;
-  reference::PhiloxWords words_{};
 };
 
-// out[i] = next(i), converted to the tensor's dtype.
+// The top `bits` of a word as a fraction in [0, 1).
+double fraction(uint64_t word, int bits = 53) { return std::ldexp(static_cast<double>(word >> (64 - bits)), -bits); }
+
+// Below `range`; any integer when `range` is 0, for 2^64.
+uint64_t below(uint64_t range, uint64_t word) {
+  return range == 0 ? word : static_cast<uint64_t>(static_cast<unsigned __int128>(word) * range >> 64);
+}
+
+// Elements 2·p and 2·p + 1 are pair(p), converted to the tensor's dtype.
 template <class F>
-void fill(Tensor& out, const F& next) {
-  const int64_t bytes = bytes_of(out.dtype), elems = out.elems();
-  for (int64_t i = 0; i < elems; ++i) store(next(i), out.dtype, out.data.data() + i * bytes);
-}
-
-void fill_randint(Tensor& out, RandomNumbers& random, int64_t from, int64_t to) {
-  const uint64_t range = static_cast<uint64_t>(to) - static_cast<uint64_t>(from);
-  fill(out, [&](int64_t) { return static_cast<int64_t>(static_cast<uint64_t>(from) + random.below(range)); });
-}
-
-// Rows along the last dimension: the first entries of a random permutation of 0 … n-1.
-void fill_permutations(Tensor& out, RandomNumbers& random, int64_t n) {
-  std::vector<int64_t> all(static_cast<size_t>(n));
-  std::iota(all.begin(), all.end(), int64_t{0});
-  const int64_t row = out.shape.empty() ? 1 : out.shape.back();
-  fill(out, [&](int64_t i) {
-    const auto k = static_cast<size_t>(i % row);
-    std::swap(all[k], all[k + random.below(static_cast<uint64_t>(n) - k)]);
-    return all[k];
+void fill_pairs(Tensor& out, const F& pair) {
+  using Wide = typename decltype(pair(0))::value_type;
+  constexpr DType kWide = std::is_same_v<Wide, double> ? DType::kF64 : DType::kI64;
+  constexpr int64_t kChunk = 4096;
+  in_parallel(out.elems(), kChunk, [&](int64_t begin, int64_t end) {
+    std::vector<Wide> chunk(kChunk);
+    for (int64_t start = begin; start < end; start += kChunk) {
+      const int64_t count = std::min(kChunk, end - start);
+      for (int64_t i = 0; i < count; i += 2) {
+        const std::array<Wide, 2> values = pair((start + i) / 2);
+        chunk[static_cast<size_t>(i)] = values[0];
+        chunk[static_cast<size_t>(i + 1)] = values[1];
+      }
+      convert(kWide, chunk.data(), out.dtype, out.data.data() + start * bytes_of(out.dtype), count);
+    }
   });
 }
 
-void fill_default(Tensor& out, RandomNumbers& random, const std::string& name, std::optional<int64_t> range) {
-  if (is_float(out.dtype)) return fill(out, [&](int64_t) { return random.normal(); });
-  if (out.dtype == DType::kBool) return fill(out, [&](int64_t) { return random.below(2) == 1; });
+void fill_normal(Tensor& out, const RandomWords& random) {
+  fill_pairs(out, [&](int64_t p) {
+    const auto words = random(p);
+    return reference::box_muller(fraction(words[0]) + 0x1p-53, 2 * fraction(words[1]));
+  });
+}
+
+void fill_uniform(Tensor& out, const RandomWords& random, double lo, double hi) {
+  const int bits = reference::uniform_bits(out.dtype);  // so that no rounding reaches `hi` of [0, 1)
+  fill_pairs(out, [&](int64_t p) -> std::array<double, 2> {
+    const auto words = random(p);
+    return {lo + (hi - lo) * fraction(words[0], bits), lo + (hi - lo) * fraction(words[1], bits)};
+  });
+}
+
+void fill_randint(Tensor& out, const RandomWords& random, int64_t from, int64_t to) {
+  const uint64_t base = static_cast<uint64_t>(from), range = static_cast<uint64_t>(to) - base;
+  fill_pairs(out, [&](int64_t p) -> std::array<int64_t, 2> {
+    const auto words = random(p);
+    return {static_cast<int64_t>(base + below(range, words[0])), static_cast<int64_t>(base + below(range, words[1]))};
+  });
+}
+
+// Rows along the last dimension: the first entries of a random permutation of 0 … n-1. (Shuffling one that is shuffled is as good.)
+void fill_permutations(Tensor& out, const RandomWords& random, int64_t n) {
+  std::vector<int64_t> all(static_cast<size_t>(n));
+  std::iota(all.begin(), all.end(), int64_t{0});
+  const int64_t row = out.shape.empty() ? 1 : out.shape.back(), bytes = bytes_of(out.dtype);
+  for (int64_t i = 0; i < out.elems(); ++i) {
+    const auto k = static_cast<size_t>(i % row);
+    const uint64_t word = random(i / 2)[static_cast<size_t>(i % 2)];
+    std::swap(all[k], all[k + below(static_cast<uint64_t>(n) - k, word)]);
+    store(all[k], out.dtype, out.data.data() + i * bytes);
+  }
+}
+
+void fill_default(Tensor& out, const RandomWords& random, const std::string& name, std::optional<int64_t> range) {
+  if (is_float(out.dtype)) return fill_normal(out, random);
+  if (out.dtype == DType::kBool) return fill_randint(out, random, 0, 2);
   if (range && *range == 0 && out.elems() > 0) refuse("input '" + name + "' indexes an empty dimension: no value is valid; give data or an init");
   if (range) return fill_randint(out, random, 0, std::max<int64_t>(1, *range));
   fill_randint(out, random, out.dtype == DType::kU8 ? 0 : -8, 8);
@@ -157,15 +184,15 @@ void fill_default(Tensor& out, RandomNumbers& random, const std::string& name, s
 
 Tensor generated(const Value& value, const Input& input, const Extents& shape, std::optional<int64_t> range, uint64_t seed) {
   Tensor out(value.dtype, shape);
-  RandomNumbers random(seed, stream_of(value.name));
+  const RandomWords random{seed, stream_of(value.name)};
   const Init& init = input.init;
   switch (init.kind) {
     case Init::kDefault: fill_default(out, random, value.name, range); break;
-    case Init::kNormal: fill(out, [&](int64_t) { return random.normal(); }); break;
-    case Init::kUniform: fill(out, [&](int64_t) { return init.lo + (init.hi - init.lo) * random.uniform(); }); break;
+    case Init::kNormal: fill_normal(out, random); break;
+    case Init::kUniform: fill_uniform(out, random, init.lo, init.hi); break;
     case Init::kZeros: break;
-    case Init::kOnes: fill(out, [](int64_t) { return true; }); break;
-    case Init::kArange: fill(out, [](int64_t i) { return i; }); break;
+    case Init::kOnes: fill_pairs(out, [](int64_t) { return std::array<int64_t, 2>{1, 1}; }); break;
+    case Init::kArange: fill_pairs(out, [](int64_t p) { return std::array<int64_t, 2>{2 * p, 2 * p + 1}; }); break;
     case Init::kRandint: fill_randint(out, random, init.from, init.to); break;
     case Init::kPermutation: fill_permutations(out, random, init.to); break;
   }

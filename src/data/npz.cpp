@@ -69,9 +69,17 @@ std::string extract(unzFile archive, const unz_file_info64& about, const std::st
   return content;
 }
 
+// minizip does not miss the last bytes of an archive; a file that was cut off there is still damaged.
+void check_end(const std::string& bytes) {
+  constexpr size_t kEndBytes = 22;  // of the record that ends an archive, without its comment
+  const size_t at = bytes.rfind("PK\x05\x06");
+  if (at == std::string::npos || bytes.size() - at < kEndBytes) throw Malformed("no .npz file (a zip archive), or its end is missing");
+}
+
 }  // namespace
 
 NamedTensors parse_npz(std::string bytes) {
+  check_end(bytes);
   MemoryStream stream{std::move(bytes)};
   zlib_filefunc64_def functions = functions_on(stream);
   const std::unique_ptr<void, int (*)(unzFile)> archive(unzOpen2_64("", &functions), unzClose);

@@ -6,6 +6,7 @@
 
 #include "emit/expression.h"
 #include "emit/names.h"
+#include "lower/magnitude.h"
 #include "lower/visit.h"
 #include "support/check.h"
 
@@ -43,6 +44,7 @@ class PartWriter {
     }
     if (part.tile)
       for (const Tile::Staged& s : part.tile->staged) staged_[s.load.index] = &s;
+    bounds_ = magnitude_bounds(graph, part);
     sine_partner_.resize(n);
     pair_sines();
     mark_used();
@@ -177,14 +179,15 @@ class PartWriter {
     }
   }
 
-  // How a node is referred to from the scope of u (or before it), inside a loop over lanes or outside.
-  std::string ref(NodeId id, bool from_u) const {
+  // Computed for all lanes before the repetition that needs it.
+  bool is_array(size_t i) const { return in_lane_[i] && !in_u_[i] && used_later_[i] && is_statement(i); }
+
+  std::string ref(NodeId id) const {
     const size_t i = id.index;
     const Node& n = part_.nodes[id];
     if (n.kind == Node::kConstant || n.kind == Node::kScalar) return names_[i];
     if (n.kind == Node::kLoad) return load_ref(id);
-    if (in_lane_[i] && !in_u_[i] && from_u) return names_[i] + "[lane]";
-    return names_[i];
+    return is_array(i) ? names_[i] + "[lane]" : names_[i];
   }
 
   std::string load_ref(NodeId id) const {
@@ -229,14 +232,19 @@ class PartWriter {
       line((in_u_[i] ? "" : "const " + type + " ") + target + " = " + text + ";");
       return;
     }
-    const std::string lanes = std::to_string(part_.vector);
-    if (!in_u_[i]) line("Vec<" + type + ", " + lanes + "> " + target + " = {};");
+    const std::string lanes = std::to_string(part_.vector), vec = "Vec<" + type + ", " + lanes + "> ";
     if (const int width = access_width(n.index); width > 0) {
       const std::string from = pointer + " + " + index_text(part_.space, without_lane(n.index), wide());
       std::string text = "fs_load<" + lanes + ", " + std::to_string(width) + ">(" + from + ")";
       if (part_.has_tail) text = "whole ? " + text + " : fs_load_some<" + lanes + ">(" + from + ", count)";
+      if (!in_u_[i] && guard.empty()) {
+        line("const " + vec + target + " = " + text + ";");
+        return;
+      }
+      if (!in_u_[i]) line(vec + target + " = {};");
       line((guard.empty() ? "" : "if (" + guard + ") ") + target + " = " + text + ";");
     } else {
+      if (!in_u_[i]) line(vec + target + " = {};");
       std::string condition = guard;
       if (part_.has_tail) condition += (condition.empty() ? "" : " && ") + std::string("lane < count");
       line("#pragma unroll");
@@ -247,11 +255,11 @@ class PartWriter {
 
   // --- values
 
-  std::string value_text(const Node& n, bool from_u) {
+  std::string value_text(const Node& n) {
     std::vector<std::string> operands;
     std::vector<DType> dtypes;
     for (NodeId in : n.in) {
-      operands.push_back(ref(in, from_u));
+      operands.push_back(ref(in));
       dtypes.push_back(part_.nodes[in].dtype);
     }
     switch (n.kind) {
@@ -304,26 +312,28 @@ class PartWriter {
     }
   }
 
-  void write_value(NodeId id, bool in_lanes) {
+  void write_value(NodeId id) {
     const Node& n = part_.nodes[id];
     if (written_.contains(id.index)) return;
-    const bool array = in_lanes && !in_u_[id.index] && used_later_[id.index];
     const std::string comment = n.op.valid() ? "  // " + op_comment(graph_, n.op) : "";
     if (const NodeId partner = sine_partner_[id.index]; partner.valid()) {
       const bool sine_first = graph_[n.op].kind == OpKind::kSin;
       const NodeId sine = sine_first ? id : partner, cosine = sine_first ? partner : id;
       std::string args;
       for (NodeId one : {sine, cosine}) {
-        const bool one_array = in_lanes && !in_u_[one.index] && used_later_[one.index];
-        if (!one_array) line("float " + names_[one.index] + ";");
-        args += ", &" + names_[one.index] + (one_array ? "[lane]" : "");
+        if (!is_array(one.index)) line("float " + names_[one.index] + ";");
+        args += ", &" + ref(one);
         written_.insert(one.index);
       }
-      line("sincosf(" + ref(n.in[0], in_u_[id.index]) + args + ");" + comment + ", " + op_comment(graph_, part_.nodes[partner].op));
+      line((bounds_[n.in[0].index] <= kBoundedAngle ? "fs_sincos_bounded(" : "sincosf(") + ref(n.in[0]) + args + ");" + comment + ", " + op_comment(graph_, part_.nodes[partner].op));
       return;
     }
-    const std::string text = value_text(n, in_u_[id.index]);
-    line((array ? names_[id.index] + "[lane]" : "const " + std::string(register_type(n.dtype)) + " " + names_[id.index]) + " = " + text + ";" + comment);
+    std::string text = value_text(n);
+    if (n.kind == Node::kOp && n.dtype == DType::kF32 && bounds_[n.in[0].index] <= kBoundedAngle) {
+      if (graph_[n.op].kind == OpKind::kSin) text = "fs_sin_bounded(" + ref(n.in[0]) + ")";
+      if (graph_[n.op].kind == OpKind::kCos) text = "fs_cos_bounded(" + ref(n.in[0]) + ")";
+    }
+    line((is_array(id.index) ? "" : "const " + std::string(register_type(n.dtype)) + " ") + ref(id) + " = " + text + ";" + comment);
     written_.insert(id.index);
   }
 
@@ -336,14 +346,14 @@ class PartWriter {
     return !free(s.index) || !std::all_of(s.guard.begin(), s.guard.end(), free);
   }
 
-  std::string stored_value(const Store& s, bool from_u) const {
-    const std::string value = ref(s.value, from_u);
+  std::string stored_value(const Store& s) const {
+    const std::string value = ref(s.value);
     return part_.nodes[s.value].dtype == DType::kBool ? "(unsigned char)" + value : value;
   }
 
-  void write_scalar_store(const Store& s, bool in_u) {
+  void write_scalar_store(const Store& s) {
     const std::string guard = guard_text(part_.space, s.guard, wide());
-    line((guard.empty() ? "" : "if (" + guard + ") ") + buffers_[s.buffer.index] + "[" + index_text(part_.space, s.index, wide()) + "] = " + stored_value(s, in_u) + ";");
+    line((guard.empty() ? "" : "if (" + guard + ") ") + buffers_[s.buffer.index] + "[" + index_text(part_.space, s.index, wide()) + "] = " + stored_value(s) + ";");
   }
 
   // --- scopes
@@ -360,13 +370,13 @@ class PartWriter {
       const NodeId id(i);
       if (in_u_[i] != in_u) continue;
       if (part_.nodes[id].kind == Node::kLoad && !in_u && !staged_.contains(id.index)) write_load(id);
-      if (is_statement(i) && !in_lane_[i]) write_value(id, false);
+      if (is_statement(i) && !in_lane_[i]) write_value(id);
     }
     std::vector<const Store*> stores;
     for (const Store& s : part_.stores)
       if (store_in_u(s) == in_u) stores.push_back(&s);
     if (!part_.lane.valid()) {
-      for (const Store* s : stores) write_scalar_store(*s, in_u);
+      for (const Store* s : stores) write_scalar_store(*s);
       return;
     }
     write_lanes(in_u, stores);
@@ -390,13 +400,10 @@ class PartWriter {
     line("#pragma unroll");
     open("for (int lane = 0; lane < " + lanes + "; ++lane) {");
     for (size_t i = 0; i < n; ++i)
-      if (in_u_[i] == in_u && in_lane_[i] && is_statement(i)) write_value(NodeId(i), true);
+      if (in_u_[i] == in_u && in_lane_[i] && is_statement(i)) write_value(NodeId(i));
     for (size_t k = 0; k < stores.size(); ++k) {
       const Store& s = *stores[k];
-      // A value from before the repetition lies in an array there.
-      const std::string value = !in_u && in_lane_[s.value.index] && used_later_[s.value.index] && is_statement(s.value.index)
-                                    ? (part_.nodes[s.value].dtype == DType::kBool ? "(unsigned char)" : "") + names_[s.value.index] + "[lane]"
-                                    : stored_value(s, in_u);
+      const std::string value = stored_value(s);
       if (!results[k].empty()) {
         line(results[k] + ".at[lane] = " + value + ";");
         continue;
@@ -466,6 +473,8 @@ class PartWriter {
   bool repeats_ = false;
   std::vector<bool> in_u_, in_lane_, used_later_;
   std::vector<std::string> names_;
+  static constexpr double kBoundedAngle = 131072;  // of fs_quarter_turns
+  std::vector<double> bounds_;
   std::vector<NodeId> sine_partner_;  // of a sine the cosine of the same value, and the reverse
   std::map<uint32_t, const Tile::Staged*> staged_;
   std::set<uint32_t> written_;

@@ -204,6 +204,18 @@ void Tracer::recipe_cat(const Op& op, const Request& request, Recipe& out) {
   const std::vector<Index> indices = lists_[request.tuple];
   const size_t axis = static_cast<size_t>(graph_.attrs(op).dim);
   const bool stack = op.kind == OpKind::kStack;
+  const bool repeated = std::all_of(op.in.begin(), op.in.end(), [&](const fusec::Operand& o) { return o.value == op.in[0].value; });
+  if (repeated && !stack && op.in.size() > 1) {  // a repetition needs no selection
+    std::vector<Index> mapped = indices;
+    mapped[axis] = part_.space.remainder(indices[axis], graph_[op.in[0].value].shape[axis]);
+    out.operands.push_back(ask(op.in[0].value, std::move(mapped), request.guard));
+    out.forward = true;
+    return;
+  }
+  constexpr size_t kMaxUnrolledOperands = 4;
+  const bool equal_extents = std::all_of(op.in.begin(), op.in.end(), [&](const fusec::Operand& o) { return graph_[o.value].shape == graph_[op.in[0].value].shape; });
+  if (equal_extents && !stack && op.in.size() <= kMaxUnrolledOperands)  // asks for a variable that counts the operands
+    part_.space.quotient(indices[axis], graph_[op.in[0].value].shape[axis]);
   Size begin = 0;
   for (const fusec::Operand& operand : op.in) {
     const Size extent = stack ? Size(1) : graph_[operand.value].shape[axis];

@@ -19,7 +19,7 @@ bool store(std::optional<T> value, Read& into) {
 bool read_seed(Reading& r, JsonValue v, const What& what, uint64_t& into) {
   if (v.is(JsonKind::kUnsigned) || (v.is(JsonKind::kInteger) && v.integer() >= 0)) return into = v.unsigned_integer(), true;
   if (v.is(JsonKind::kInteger))
-    r.error("bad-attribute", v.span(), what + " must be in [0, 2^64), not " + shown(v.text()));
+    r.error("attribute-range", v.span(), what + " must be in [0, 2^64), not " + shown(v.text()));
   else
     read_integer(r, v, what);
   return false;
@@ -32,7 +32,7 @@ std::optional<size_t> read_word(Reading& r, JsonValue v, const What& what, const
   if (found != words.end()) return found - words.begin();
   std::string list;
   for (std::string_view w : words) list += (list.empty() ? "" : ", ") + quoted(w);
-  r.error("bad-attribute", v.span(), what + " is one of " + list + ", not " + quoted(v.string()) + did_you_mean(r, v.string(), words));
+  r.error("attribute-range", v.span(), what + " is one of " + list + ", not " + quoted(v.string()) + did_you_mean(r, v.string(), words));
   return std::nullopt;
 }
 

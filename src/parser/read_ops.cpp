@@ -164,7 +164,7 @@ class OpReader {
       operand.name = v.string();
     } else if (v.is(JsonKind::kNull)) {
       if (!may_be_absent(op.kind, position)) {
-        r.error("bad-operand", v.span(), "operand " + std::to_string(position + 1) + " of " + quoted(kind) + " cannot be null");
+        r.error("operand", v.span(), "operand " + std::to_string(position + 1) + " of " + quoted(kind) + " cannot be null");
         op.failed = true;
       }
     } else if (v.is(JsonKind::kArray) || v.is(JsonKind::kObject)) {
@@ -173,7 +173,7 @@ class OpReader {
     } else {
       operand.literal = read_literal(r, v, {"", "an operand", {}});
       if (operand.literal && !may_be_literal(op.kind, position)) {
-        r.error("bad-operand", v.span(), "operand " + std::to_string(position + 1) + " of " + quoted(kind) + " must be a value, not the literal " + shown(v.text()));
+        r.error("operand", v.span(), "operand " + std::to_string(position + 1) + " of " + quoted(kind) + " must be a value, not the literal " + shown(v.text()));
         op.failed = true;
       }
       op.failed |= !operand.literal;

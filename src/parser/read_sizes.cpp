@@ -17,7 +17,7 @@ struct Dim {
 std::optional<int64_t> read_at_least(Reading& r, JsonValue v, const What& what, int64_t least) {
   const auto n = read_integer(r, v, what);
   if (!n || *n >= least) return n;
-  r.error("bad-size", v.span(), what + " must be ≥ " + std::to_string(least) + ", not " + std::to_string(*n));
+  r.error(least == 0 ? "negative-size" : "bad-size", v.span(), what + " must be ≥ " + std::to_string(least) + ", not " + std::to_string(*n));
   return std::nullopt;
 }
 
@@ -121,7 +121,7 @@ void read_dims(Reading& r, std::optional<JsonValue> dims) {
     }
   }
   for (const auto& [name, size] : r.options.dims) {
-    if (size < 0) r.error("bad-size", {}, "--dim " + quoted(name) + " must be ≥ 0, not " + std::to_string(size));
+    if (size < 0) r.error("negative-size", {}, "--dim " + quoted(name) + " must be ≥ 0, not " + std::to_string(size));
     if (!r.size_used.contains(name)) r.error("unknown-dim", {}, "--dim " + quoted(name) + ": the graph has no such size" + did_you_mean(r, name, names));
   }
 }
@@ -130,7 +130,7 @@ std::optional<Size> read_size(Reading& r, JsonValue v, const What& what, int64_t
   if (!v.is(JsonKind::kString)) {
     const auto n = read_integer(r, v, what);
     if (!n || *n >= least) return n ? std::optional(Size(*n)) : std::nullopt;
-    r.error("bad-size", v.span(), what + " must be ≥ " + std::to_string(least) + ", not " + std::to_string(*n));
+    r.error(least == 0 ? "negative-size" : "bad-size", v.span(), what + " must be ≥ " + std::to_string(least) + ", not " + std::to_string(*n));
     return std::nullopt;
   }
   Size product(1);
@@ -169,7 +169,7 @@ std::optional<Shape> read_shape(Reading& r, JsonValue v, const What& what, std::
   auto shape = read_sizes(r, v, what, least);
   if (!shape) return std::nullopt;
   if (shape->size() > kMaxRank) {
-    r.error("rank-limit", v.span(), what + " has " + std::to_string(shape->size()) + " dimensions; at most 8 are allowed");
+    r.error("rank", v.span(), what + " has " + std::to_string(shape->size()) + " dimensions; at most 8 are allowed");
     return std::nullopt;
   }
   // Empty dimensions count as 1, so that strides stay in range as well.

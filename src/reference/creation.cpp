@@ -58,17 +58,6 @@ void fill_iota(Tensor& out, const Attrs& attrs) {
   }
 }
 
-// The number of leading bits that `uniform` keeps: what every multiple of 2^-p in [0, 1) fits exactly.
-int uniform_bits(DType t) {
-  switch (t) {
-    case DType::kF8E5M2: return 3;
-    case DType::kF8E4M3: return 4;
-    case DType::kBF16: return 8;
-    case DType::kF16: return 11;
-    default: return 24;
-  }
-}
-
 void fill_uniform(Tensor& out, const Attrs& attrs) {
   const int bits = uniform_bits(out.dtype);
   const int64_t bytes = bytes_of(out.dtype), per_block = out.dtype == DType::kF64 ? 2 : 4;
@@ -82,20 +71,13 @@ void fill_uniform(Tensor& out, const Attrs& attrs) {
   }
 }
 
+template <class T>
 void fill_normal(Tensor& out, const Attrs& attrs) {
-  const int64_t bytes = bytes_of(out.dtype), per_block = out.dtype == DType::kF64 ? 2 : 4;
-  std::array<float, 4> singles{};
-  std::array<double, 2> doubles{};
+  const int64_t bytes = bytes_of(out.dtype);
+  std::array<T, 4> block{};
   for (int64_t i = 0; i < out.elems(); ++i) {
-    const size_t at = static_cast<size_t>(i % per_block);
-    if (at == 0) {
-      const PhiloxWords words = philox_block(attrs.seed, attrs.stream, static_cast<uint64_t>(i / per_block));
-      if (out.dtype == DType::kF64) doubles = normals_f64(words);
-      else singles = normals_f32(words);
-    }
-    std::byte* to = out.data.data() + i * bytes;
-    if (out.dtype == DType::kF64) store(doubles[at], out.dtype, to);
-    else store(singles[at], out.dtype, to);
+    if (i % 4 == 0) block = normals<T>(philox_block(attrs.seed, attrs.stream, static_cast<uint64_t>(i / 4)));
+    store(block[static_cast<size_t>(i % 4)], out.dtype, out.data.data() + i * bytes);
   }
 }
 
@@ -107,7 +89,7 @@ std::vector<Tensor> evaluate_creation(const OpCall& call) {
     case OpKind::kFull: fill(out, call.attrs.value); break;
     case OpKind::kIota: fill_iota(out, call.attrs); break;
     case OpKind::kUniform: fill_uniform(out, call.attrs); break;
-    case OpKind::kNormal: fill_normal(out, call.attrs); break;
+    case OpKind::kNormal: out.dtype == DType::kF64 ? fill_normal<double>(out, call.attrs) : fill_normal<float>(out, call.attrs); break;
     default: FUSEC_CHECK(false, "not a creation op: " + call.name());
   }
   return {std::move(out)};

@@ -6,6 +6,7 @@
 #include "reference/elementwise_rows.h"
 #include "reference/op_call.h"
 #include "support/check.h"
+#include "support/parallel.h"
 
 namespace fusec::reference {
 
@@ -98,19 +99,20 @@ std::vector<Tensor> evaluate_elementwise(const OpCall& call) {
   const Kernel kernel = kernel_of(call.op.kind, computing);
   FUSEC_CHECK(kernel != nullptr, call.name() + " does not take " + std::string(name_of(operand_dtype(call))));
   Tensor out(call.dtype(), call.shape());
-  std::vector<BlockReader> readers = readers_of(call, out.shape, computing);
   // The kernel writes the computing type, or bool.
   const DType written = info(call.op.kind).result == ResultRule::kBool ? DType::kBool : computing;
-  Block results = make_block();
-  const int64_t elems = out.elems();
-  for (int64_t start = 0; start < elems; start += kBlockElems) {
-    const int64_t count = std::min(kBlockElems, elems - start);
-    const void* in[3];
-    for (size_t i = 0; i < 3; ++i) in[i] = i < readers.size() ? readers[i].read(start, count) : in[0];
-    std::byte* to = out.data.data() + start * bytes_of(out.dtype);
-    kernel(in[0], in[1], in[2], written == out.dtype ? to : results.data(), count);
-    if (written != out.dtype) convert(written, results.data(), out.dtype, to, count);
-  }
+  in_parallel(out.elems(), kBlockElems, [&](int64_t begin, int64_t end) {
+    std::vector<BlockReader> readers = readers_of(call, out.shape, computing);
+    Block results = make_block();
+    for (int64_t start = begin; start < end; start += kBlockElems) {
+      const int64_t count = std::min(kBlockElems, end - start);
+      const void* in[3];
+      for (size_t i = 0; i < 3; ++i) in[i] = i < readers.size() ? readers[i].read(start, count) : in[0];
+      std::byte* to = out.data.data() + start * bytes_of(out.dtype);
+      kernel(in[0], in[1], in[2], written == out.dtype ? to : results.data(), count);
+      if (written != out.dtype) convert(written, results.data(), out.dtype, to, count);
+    }
+  });
   return {std::move(out)};
 }
 
@@ -118,7 +120,10 @@ std::vector<Tensor> evaluate_conversion(const OpCall& call) {
   const Tensor& x = *call.in[0];
   Tensor out(call.dtype(), call.shape());
   if (call.op.kind == OpKind::kCast) {
-    convert(x.dtype, x.data.data(), out.dtype, out.data.data(), out.elems());
+    const int64_t from = bytes_of(x.dtype), to = bytes_of(out.dtype);
+    in_parallel(out.elems(), kBlockElems, [&](int64_t begin, int64_t end) {
+      convert(x.dtype, x.data.data() + begin * from, out.dtype, out.data.data() + begin * to, end - begin);
+    });
   } else {
     FUSEC_CHECK(x.data.size() == out.data.size(), "a bitcast between sizes");
     // (A bool in memory is 0 or 1.)

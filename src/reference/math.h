@@ -133,9 +133,11 @@ inline double sigmoid(double x) {
   return x < 0 ? e / (1 + e) : 1 / (1 + e);
 }
 
+// (x·sigmoid(x) and its kin tend to -0 at -∞, where the product would be NaN.)
 template <std::floating_point T>
 T silu(T x) {
   using W = Wider<T>;
+  if (x == -std::numeric_limits<T>::infinity()) return T(-0.0);
   const W e = std::exp(-std::fabs(W(x)));
   return T(W(x) * (x < 0 ? e / (1 + e) : 1 / (1 + e)));
 }
@@ -143,6 +145,7 @@ T silu(T x) {
 template <std::floating_point T>
 T gelu_erf(T x) {
   using W = Wider<T>;
+  if (x == -std::numeric_limits<T>::infinity()) return T(-0.0);
   constexpr W kHalfRoot = 0.707106781186547524400844362104849039L;  // √½
   return T(W(0.5) * W(x) * std::erfc(-W(x) * kHalfRoot));
 }
@@ -151,6 +154,7 @@ T gelu_erf(T x) {
 template <std::floating_point T>
 T gelu_tanh(T x) {
   using W = Wider<T>;
+  if (x == -std::numeric_limits<T>::infinity()) return T(-0.0);
   constexpr W kTwiceRoot = 1.595769121605730711759542623797966063L;  // 2·√(2/π)
   const W w = x, u = kTwiceRoot * (w + W(0.044715L) * w * w * w), e = std::exp(-std::fabs(u));
   return T(w * (u < 0 ? e / (1 + e) : 1 / (1 + e)));

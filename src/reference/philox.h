@@ -6,6 +6,8 @@
 #include <cmath>
 #include <cstdint>
 
+#include "graph/dtype.h"
+
 namespace fusec::reference {
 
 using PhiloxWords = std::array<uint32_t, 4>;
@@ -25,31 +27,39 @@ constexpr PhiloxWords philox_block(uint64_t seed, uint64_t stream, uint64_t bloc
                        {uint32_t(seed), uint32_t(seed >> 32)});
 }
 
-// Two words as one, the first one low.
-constexpr uint64_t word_pair(const PhiloxWords& words, size_t first) { return words[first] | uint64_t{words[first + 1]} << 32; }
+// Two words as one, the first one high.
+constexpr uint64_t word_pair(const PhiloxWords& words, size_t first) { return uint64_t{words[first]} << 32 | words[first + 1]; }
 
-// Box–Muller of u in (0, 1] and an angle in turns: {r cos θ, r sin θ}. Each step is rounded in T, functions are correctly rounded nearly always.
-inline std::array<float, 2> box_muller(float u, float turns) {
-  const float r = std::sqrt(-2 * static_cast<float>(std::log(double{u})));
-  const float theta = 6.28318530717958647692f * turns;
-  return {r * static_cast<float>(std::cos(double{theta})), r * static_cast<float>(std::sin(double{theta}))};
-}
-inline std::array<double, 2> box_muller(double u, double turns) {
-  const double r = std::sqrt(-2 * std::log(u)), theta = 6.28318530717958647692 * turns;
-  return {r * std::cos(theta), r * std::sin(theta)};
+// The number of leading bits of a word that `uniform` keeps: every multiple of 2^-p in [0, 1) is a value of the dtype.
+constexpr int uniform_bits(DType t) {
+  switch (t) {
+    case DType::kF8E5M2: return 3;
+    case DType::kF8E4M3: return 4;
+    case DType::kBF16: return 8;
+    case DType::kF16: return 11;
+    case DType::kF64: return 53;
+    default: return 24;
+  }
 }
 
-// The four f32 normals of a block.
-inline std::array<float, 4> normals_f32(const PhiloxWords& w) {
-  auto pair = [&](size_t i) { return box_muller(static_cast<float>(uint64_t{w[i]} + 1) * 0x1p-32f, static_cast<float>(w[i + 1]) * 0x1p-32f); };
+// Box–Muller of u in (0, 1] and an angle in half turns: {r cos πh, r sin πh}.
+inline std::array<double, 2> box_muller(double u, double half_turns) {
+  const double r = std::sqrt(-2 * std::log(u)), angle = 3.14159265358979323846 * half_turns;
+  return {r * std::cos(angle), r * std::sin(angle)};
+}
+// The same in f32: each step is rounded to it, and the functions are within a hair of correctly rounded.
+inline std::array<float, 2> box_muller(float u, float half_turns) {
+  const float r = std::sqrt(-2 * static_cast<float>(std::log(static_cast<double>(u))));
+  const double angle = 3.14159265358979323846 * static_cast<double>(half_turns);
+  return {r * static_cast<float>(std::cos(angle)), r * static_cast<float>(std::sin(angle))};
+}
+
+// The four normal numbers of a block, in T, of its word pairs (w0, w1) and (w2, w3).
+template <class T>
+std::array<T, 4> normals(const PhiloxWords& w) {
+  auto pair = [&](size_t i) { return box_muller(static_cast<T>(uint64_t{w[i]} + 1) * T(0x1p-32), static_cast<T>(w[i + 1]) * T(0x1p-31)); };
   const auto a = pair(0), b = pair(2);
   return {a[0], a[1], b[0], b[1]};
-}
-
-// The two f64 normals of a block: one each of the word pairs (w0, w1) and (w2, w3), its r cos θ.
-inline std::array<double, 2> normals_f64(const PhiloxWords& w) {
-  auto one = [&](size_t i) { return box_muller((double(w[i]) + 1) * 0x1p-32, double(w[i + 1]) * 0x1p-32)[0]; };
-  return {one(0), one(2)};
 }
 
 }  // namespace fusec::reference

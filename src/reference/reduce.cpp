@@ -78,10 +78,9 @@ std::vector<Wide> accumulated(OpKind kind, const Rows& r, DType result) {
       if (kind == OpKind::kProd) total *= static_cast<A>(x[i]);
       else total += static_cast<A>(x[i]);
     }
-    if (kind == OpKind::kMean) {
-      if constexpr (std::is_floating_point_v<Wide>) total /= static_cast<A>(n);
-      else total = n == 0 ? 0 : static_cast<A>(static_cast<Wide>(total) / n);
-    }
+    // (A mean is always a float.)
+    if constexpr (std::is_floating_point_v<Wide>)
+      if (kind == OpKind::kMean) total /= static_cast<A>(n);
     return settled<Wide>(total, result);
   });
 }

@@ -24,14 +24,15 @@ Operand Rebuild::mapped(const Operand& operand) const {
   return {map_[operand.value], {}};
 }
 
-OpId Rebuild::copy(OpId id) {
+OpId Rebuild::copy(OpId id, const IdVec<ValueId, char>* wanted) {
   Op op = from[id];
   for (Operand& operand : op.in) operand = mapped(operand);
   if (op.attrs.valid()) op.attrs = to.attributes.push(from.attributes[op.attrs]);
   const OpId made(to.ops.size());
   for (ValueId& result : op.out) {
-    if (!result.valid()) continue;
     const ValueId old = result;
+    result = ValueId();
+    if (!old.valid() || (wanted && !(*wanted)[old])) continue;
     result = to.values.push(from[old]);
     to.values[result].def = made;
     map_[old] = result;

@@ -17,8 +17,8 @@ class Rebuild {
   ValueId mapped(ValueId value) const { return map_[value]; }
   Operand mapped(const Operand& operand) const;
   void map(ValueId value, ValueId to_value) { map_[value] = to_value; }
-  // An op as it was, on mapped operands.
-  OpId copy(OpId id);
+  // An op as it was, on mapped operands; of its results only the wanted ones, when given.
+  OpId copy(OpId id, const IdVec<ValueId, char>* wanted = nullptr);
   // Sets the outputs and hands the graph over.
   Graph finish();
 

@@ -46,28 +46,8 @@ Graph remove_dead_ops(const Graph& graph, RewriteLog& log) {
       if (!needed(graph.ops[OpId(i)])) absorb_operands(graph, OpId(i), live, log);
 
   Rebuild rebuild(graph);
-  for (size_t i = 0; i < graph.ops.size(); ++i) {
-    const Op& op = graph.ops[OpId(i)];
-    if (!needed(op)) continue;
-    bool all_live = true;
-    for (ValueId v : op.out) all_live &= !v.valid() || live[v];
-    const OpId made = rebuild.copy(OpId(i));
-    if (all_live) continue;
-    // The value entries of unread results stay behind: nothing refers to them, so they are dropped with the last ones pushed.
-    Graph& to = rebuild.to;
-    std::vector<Value> kept;
-    for (ValueId& v : to.ops[made].out)
-      if (v.valid()) kept.push_back(to.values[v]);
-    to.values.resize(to.values.size() - kept.size());
-    size_t next = 0;
-    for (size_t r = 0; r < op.out.size(); ++r) {
-      ValueId& v = to.ops[made].out[r];
-      if (!v.valid()) continue;
-      Value value = std::move(kept[next++]);
-      v = live[op.out[r]] ? to.values.push(std::move(value)) : ValueId();
-      rebuild.map(op.out[r], v);
-    }
-  }
+  for (size_t i = 0; i < graph.ops.size(); ++i)
+    if (needed(graph.ops[OpId(i)])) rebuild.copy(OpId(i), &live);
   return rebuild.finish();
 }
 

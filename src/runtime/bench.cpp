@@ -86,7 +86,8 @@ std::string bench_json(const BenchResult& r) {
 }
 
 std::string bench_text(const BenchResult& r) {
-  std::string text = r.graph + " on " + r.device + ": " + std::to_string(r.segments) + " segments, " + std::to_string(r.launches) + " launches\n";
+  auto count = [](size_t n, const char* one, const char* several) { return std::to_string(n) + " " + (n == 1 ? one : several); };
+  std::string text = r.graph + " on " + r.device + ": " + count(r.segments, "segment", "segments") + ", " + count(r.launches, "launch", "launches") + "\n";
   text += line("  %.2f us median (quartiles %.2f and %.2f, least %.2f, %zu replays, L2 cache overwritten before each)\n", r.us.median, r.us.q1,
                r.us.q3, r.us.min, r.us.n);
   if (r.bytes)

@@ -107,11 +107,9 @@ std::vector<std::string> nvrtc_options(const std::string& arch, int major, int m
   std::vector<std::string> options = {"--gpu-architecture=" + arch, "--std=c++17"};
   // Without it the folder that fusec happens to run in is searched for headers.
   if (major >= 13) options.push_back("--no-source-include");
-  if (parse_arch(arch).real) {
-    options.push_back("--ptxas-options=-v");
-    // A hit in NVRTC's own cache has no log.
-    if (major > 12 || (major == 12 && minor >= 9)) options.push_back("--no-cache");
-  }
+  // We have a cache of our own; a hit in NVRTC's has no log.
+  if (major > 12 || (major == 12 && minor >= 9)) options.push_back("--no-cache");
+  if (parse_arch(arch).real) options.push_back("--ptxas-options=-v");
   return options;
 }
 

@@ -148,7 +148,10 @@ Json to_json(const Launch& launch, const Symbols& symbols) {
   json["shared_bytes"] = launch.shared_bytes;
   json["cooperative"] = launch.cooperative;
   json["args"] = Json::array();
-  for (const KernelArg& arg : launch.args) json["args"].push_back(to_json(arg, symbols));
+  for (size_t i = 0; i < launch.args.size(); ++i) {
+    json["args"].push_back(to_json(launch.args[i], symbols));
+    if (i < launch.arg_dtypes.size()) json["args"].back()["dtype"] = name_of(launch.arg_dtypes[i]);
+  }
   json["schedule"] = Json::object();
   for (const auto& [name, value] : launch.schedule) json["schedule"][name] = value;
   return json;
@@ -173,7 +176,13 @@ Launch launch_from(const Json& json, const Manifest& manifest) {
   launch.block = static_cast<uint32_t>(integer(json.at("block"), 1, 1024));
   launch.shared_bytes = static_cast<uint32_t>(integer(json.at("shared_bytes"), 0, INT32_MAX));
   launch.cooperative = json.at("cooperative").get<bool>();
-  for (const Json& arg : json.at("args")) launch.args.push_back(arg_from(arg, manifest));
+  for (const Json& arg : json.at("args")) {
+    launch.args.push_back(arg_from(arg, manifest));
+    if (!arg.contains("dtype")) continue;
+    const auto dtype = parse_dtype(arg["dtype"].get<std::string>());
+    if (!dtype) refuse("unknown dtype " + arg["dtype"].dump());
+    launch.arg_dtypes.push_back(*dtype);
+  }
   for (const auto& [name, value] : json.at("schedule").items()) launch.schedule.emplace_back(name, integer(value, INT64_MIN, INT64_MAX));
   return launch;
 }
@@ -186,8 +195,8 @@ Json workspace_json(const Manifest& manifest) {
   for (const WorkspaceBuffer& buffer : program.workspace)
     json["buffers"].push_back({{"bytes", to_json(buffer.bytes, manifest.symbols)},
                                {"offset", buffer.offset},
-                               {"first_launch", buffer.first_launch},
-                               {"last_launch", buffer.last_launch}});
+                               {"first_segment", buffer.first_segment},
+                               {"last_segment", buffer.last_segment}});
   return json;
 }
 
@@ -200,8 +209,8 @@ void read_workspace(const Json& json, Manifest& manifest) {
     buffer.bytes = size_from(entry.at("bytes"), manifest.symbols);
     buffer.offset = integer(entry.at("offset"), 0, program.workspace_is_static ? program.workspace_bytes : INT64_MAX);
     if (program.workspace_is_static && buffer.bytes.value() > program.workspace_bytes - buffer.offset) refuse("a buffer passes the workspace's end");
-    buffer.first_launch = static_cast<uint32_t>(integer(entry.at("first_launch"), 0, UINT32_MAX));
-    buffer.last_launch = static_cast<uint32_t>(integer(entry.at("last_launch"), 0, UINT32_MAX));
+    buffer.first_segment = static_cast<uint32_t>(integer(entry.at("first_segment"), 0, UINT32_MAX));
+    buffer.last_segment = static_cast<uint32_t>(integer(entry.at("last_segment"), 0, UINT32_MAX));
     program.workspace.push_back(buffer);
   }
 }
@@ -258,8 +267,11 @@ std::string write_manifest(const Manifest& manifest, const Graph& graph) {
   json["workspace"] = workspace_json(manifest);
   json["launches"] = Json::array();
   for (const Launch& launch : manifest.program.launches) json["launches"].push_back(to_json(launch, manifest.symbols));
-  json["graph"] = Json::parse(manifest.graph_json);
-  return json.dump(1) + "\n";
+  // The graph's text as it is: one line an op.
+  std::string text = json.dump(1), graph_json = manifest.graph_json;
+  while (!graph_json.empty() && graph_json.back() == '\n') graph_json.pop_back();
+  text.resize(text.size() - std::string_view("\n}").size());
+  return text + ",\n \"graph\": " + graph_json + "\n}\n";
 }
 
 Manifest read_manifest(const std::string& text, const std::string& path) {
