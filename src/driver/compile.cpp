@@ -98,7 +98,6 @@ class Stages {
     times_.emplace_back(name, ms);
     if (contains(options_.dump_after, name) || contains(options_.dump_after, "all"))
       std::fprintf(stderr, "// after %s\n%s\n", std::string(name).c_str(), text().c_str());
-    if (stop_after(name)) stopped_text_ = text();
     return ms;
   }
 
@@ -109,7 +108,6 @@ class Stages {
     return options_.pass_limit < 0 || optional_run_++ < options_.pass_limit;
   }
   bool stop_after(std::string_view name) const { return options_.stop_after == name; }
-  const std::string& stopped_text() const { return stopped_text_; }
   // The row counts, as a pass may stand in the table twice: it stops after the last.
   bool stop_after_pass(size_t row) const {
     if (!stop_after(kPasses[row].name)) return false;
@@ -135,7 +133,6 @@ class Stages {
 
   const CompileOptions& options_;
   std::vector<std::pair<std::string_view, double>> times_;
-  std::string stopped_text_;
   int64_t optional_run_ = 0;
 };
 
@@ -179,7 +176,7 @@ std::optional<Compilation> compile(const SourceText& source, const CompileOption
   c.rewritten = std::move(*graph);
   verify(c.rewritten);
   if (stages.stop_after("read") || !rewrite(stages, c)) {
-    c.stopped_text = stages.stopped_text();
+    c.stopped_text = print(c.rewritten);
     return c;
   }
 
@@ -198,7 +195,8 @@ std::optional<Compilation> compile(const SourceText& source, const CompileOption
   if (!options.stop_after_segment && !stages.stop_after("segment"))
     c.lower_ms = stages.run("lower", [&] { c.program = lower(c.rewritten, c.segmentation, options.target, options.lower); },
                             [&] { return c.program->cuda_source; });
-  c.stopped_text = stages.stopped_text();
+  if (stages.stop_after("segment")) c.stopped_text = print(c.rewritten, c.segmentation);
+  if (stages.stop_after("lower") && c.program) c.stopped_text = c.program->cuda_source;
   c.total_ms = ms_since(start);
   return c;
 }
