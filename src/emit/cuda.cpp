@@ -6,6 +6,7 @@
 
 #include "emit/expression.h"
 #include "emit/names.h"
+#include "lower/magnitude.h"
 #include "lower/visit.h"
 #include "support/check.h"
 
@@ -43,6 +44,7 @@ class PartWriter {
     }
     if (part.tile)
       for (const Tile::Staged& s : part.tile->staged) staged_[s.load.index] = &s;
+    bounds_ = magnitude_bounds(graph, part);
     sine_partner_.resize(n);
     pair_sines();
     mark_used();
@@ -323,10 +325,14 @@ class PartWriter {
         args += ", &" + ref(one);
         written_.insert(one.index);
       }
-      line("sincosf(" + ref(n.in[0]) + args + ");" + comment + ", " + op_comment(graph_, part_.nodes[partner].op));
+      line((bounds_[n.in[0].index] <= kBoundedAngle ? "fs_sincos_bounded(" : "sincosf(") + ref(n.in[0]) + args + ");" + comment + ", " + op_comment(graph_, part_.nodes[partner].op));
       return;
     }
-    const std::string text = value_text(n);
+    std::string text = value_text(n);
+    if (n.kind == Node::kOp && n.dtype == DType::kF32 && bounds_[n.in[0].index] <= kBoundedAngle) {
+      if (graph_[n.op].kind == OpKind::kSin) text = "fs_sin_bounded(" + ref(n.in[0]) + ")";
+      if (graph_[n.op].kind == OpKind::kCos) text = "fs_cos_bounded(" + ref(n.in[0]) + ")";
+    }
     line((is_array(id.index) ? "" : "const " + std::string(register_type(n.dtype)) + " ") + ref(id) + " = " + text + ";" + comment);
     written_.insert(id.index);
   }
@@ -467,6 +473,8 @@ class PartWriter {
   bool repeats_ = false;
   std::vector<bool> in_u_, in_lane_, used_later_;
   std::vector<std::string> names_;
+  static constexpr double kBoundedAngle = 131072;  // of fs_quarter_turns
+  std::vector<double> bounds_;
   std::vector<NodeId> sine_partner_;  // of a sine the cosine of the same value, and the reverse
   std::map<uint32_t, const Tile::Staged*> staged_;
   std::set<uint32_t> written_;

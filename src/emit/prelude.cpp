@@ -216,6 +216,64 @@ __device__ __forceinline__ float fs_reciprocal_near_one(float x) {
 }
 __device__ __forceinline__ double fs_reciprocal_near_one(double x) { return 1.0 / x; }
 )"},
+    {"fs_exp2_approximate", R"(// 2^x, within 2 ulp for results that are normal numbers.
+__device__ __forceinline__ float fs_exp2_approximate(float x) {
+#ifdef __CUDA_ARCH__
+  float r;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
+  return r;
+#else
+  return exp2f(x);
+#endif
+}
+)"},
+    {"fs_tanh", R"(// Near zero x + x³·P(x²), P a minimax polynomial; elsewhere 1 - 2t / (1 + t), t = exp(-2|x|). Both are computed: no branch. Within 4 ulp.
+__device__ __forceinline__ float fs_tanh(float x) {
+  const float s = x * x;
+  const float p = fmaf(fmaf(fmaf(fmaf(-0.0055297627f, s, 0.020482944f), s, -0.053692292f), s, 0.13330883f), s, -0.33333263f);
+  const float near_zero = fmaf(x * s, p, x);
+  const float t = fs_exp2_approximate(fabsf(x) * -2.885390082f);
+  const float far = copysignf(fmaf(-2.0f * t, fs_reciprocal_near_one(1.0f + t), 1.0f), x);
+  return fabsf(x) < 0.625f ? near_zero : far;
+}
+)"},
+    {"fs_quarter_turns", R"(// x = r + j·π/2 with |r| ≤ π/4, for |x| ≤ 2^17 (infinity and NaN give NaN): π/2 in three parts, each product fused.
+struct fs_quarter_turns {
+  float r;
+  int j;
+  __device__ __forceinline__ explicit fs_quarter_turns(float x) {
+    const float shifted = fmaf(x, 0.63661977f, 12582912.0f);  // 1.5·2^23: the low bits are the nearest integer
+    const float turns = shifted - 12582912.0f;
+    j = __float_as_int(shifted);
+    r = fmaf(turns, 1.7151245e-15f, fmaf(turns, 4.3711388e-08f, fmaf(turns, -1.5707964f, x)));
+  }
+  // sin of (r + n·π/2) from minimax polynomials in r². Within 2 ulp.
+  __device__ __forceinline__ float sine(int n) const {
+    const float s = r * r;
+    const float odd = fmaf(r * s, fmaf(fmaf(-0.00019515282f, s, 0.0083321603f), s, -0.16666655f), r);
+    const float even = fmaf(fmaf(fmaf(fmaf(2.4438452e-05f, s, -0.0013887368f), s, 0.041666646f), s, -0.5f), s, 1.0f);
+    const float v = n & 1 ? even : odd;
+    return n & 2 ? -v : v;
+  }
+};
+)"},
+    {"fs_sin_bounded", R"(// sin, cos for |x| ≤ 2^17, where the kernel knows that.
+__device__ __forceinline__ float fs_sin_bounded(float x) {
+  const fs_quarter_turns q(x);
+  return q.sine(q.j);
+}
+)"},
+    {"fs_cos_bounded", R"(__device__ __forceinline__ float fs_cos_bounded(float x) {
+  const fs_quarter_turns q(x);
+  return q.sine(q.j + 1);
+}
+)"},
+    {"fs_sincos_bounded", R"(__device__ __forceinline__ void fs_sincos_bounded(float x, float* sine, float* cosine) {
+  const fs_quarter_turns q(x);
+  *sine = q.sine(q.j);
+  *cosine = q.sine(q.j + 1);
+}
+)"},
     {"fs_scaled_sigmoid", R"(// a / (1 + exp(-x)): with h = exp(-|x|/2) it is a / (1 + h²), times h² where x < 0.
 template <class T>
 __device__ __forceinline__ T fs_scaled_sigmoid(T a, T x) {
@@ -224,8 +282,15 @@ __device__ __forceinline__ T fs_scaled_sigmoid(T a, T x) {
   return x < (T)0 ? r * h * h : r;
 }
 )"},
-    {"fs_sigmoid", R"(template <class T>
-__device__ __forceinline__ T fs_sigmoid(T x) { return fs_scaled_sigmoid((T)1, x); }
+    {"fs_sigmoid", R"(// With z = exp(-|x|): 1 / (1 + z), or z / (1 + z) where x < 0.
+__device__ __forceinline__ float fs_sigmoid(float x) {
+  const float z = expf(-fabsf(x)), r = fs_reciprocal_near_one(1.0f + z);
+  return x < 0.0f ? z * r : r;
+}
+__device__ __forceinline__ double fs_sigmoid(double x) {
+  const double z = exp(-fabs(x)), r = 1.0 / (1.0 + z);
+  return x < 0.0 ? z * r : r;
+}
 )"},
     {"fs_silu", R"(template <class T>
 __device__ __forceinline__ T fs_silu(T x) { return x == (T)-INFINITY ? (T)-0.0 : fs_scaled_sigmoid(x, x); }

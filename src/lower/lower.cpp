@@ -146,14 +146,14 @@ class Lowering {
   // True if the kernel reads the aliased input anywhere but where the same thread then writes.
   bool reads_elsewhere(const Kernel& kernel, BufferId out, uint32_t input) const {
     for (const Part& part : kernel.parts) {
-      const auto store = std::find_if(part.stores.begin(), part.stores.end(), [&](const Store& s) { return s.buffer == out; });
+      auto stored_here = [&](const Index& index) { return std::any_of(part.stores.begin(), part.stores.end(), [&](const Store& s) { return s.buffer == out && s.index == index; }); };
       for (size_t i = 0; i < part.nodes.size(); ++i) {
         const Node& n = part.nodes[NodeId(i)];
         if (n.kind != Node::kLoad) continue;
         const KernelArg& arg = kernel.buffers[n.buffer].arg;
         if (arg.kind != KernelArg::kInput || arg.index != input) continue;
         const bool staged = part.tile && std::any_of(part.tile->staged.begin(), part.tile->staged.end(), [&](const auto& s) { return s.load == NodeId(i); });
-        if (store == part.stores.end() || staged || !(n.index == store->index)) return true;
+        if (staged || !stored_here(n.index)) return true;
       }
     }
     return false;

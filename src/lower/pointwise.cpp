@@ -12,41 +12,29 @@ namespace {
 // Builds the expressions of one part over dimensions that are split on demand.
 class PartBuilder {
  public:
-  PartBuilder(const PointwiseInput& input, const Kernel& kernel, std::vector<const PointwiseInput::Stored*> stores)
-      : input_(input), kernel_(kernel), stores_(std::move(stores)) {
+  PartBuilder(const PointwiseInput& input, std::vector<const PointwiseInput::Stored*> stores) : input_(input), stores_(std::move(stores)) {
     for (const Size& extent : shape()) factors_.push_back({extent});
   }
 
-  // One variable per dimension, split until no quotient or remainder of a variable is left that a split removes.
+  // One variable per dimension, split until no quotient or remainder of a variable is left that a split removes. A small variable
+  // that decides which operand of a cat is meant is not kept: every thread computes all its values, so that what two of them
+  // read is read once (both halves of a rotary embedding).
   Part build_split() {
     while (true) {
       Part part(input_.graph.symbols);
-      std::vector<std::pair<size_t, size_t>> origin;  // of each variable: dimension, factor
-      std::vector<Index> indices;
-      for (size_t d = 0; d < factors_.size(); ++d) {
-        Index sum;
-        Size stride = 1;
-        for (size_t f = factors_[d].size(); f-- > 0;) {
-          const Size& extent = factors_[d][f];
-          if (extent.is(1)) continue;
-          const AtomId v = part.space.add_variable("i" + std::to_string(d) + (factors_[d].size() > 1 ? std::string(1, static_cast<char>('a' + f)) : ""), extent);
-          origin.emplace_back(d, f);
-          part.dims.push_back(v);
-          sum = sum + part.space.variable(v) * stride;
-          stride *= extent;
-        }
-        indices.push_back(std::move(sum));
-      }
-      trace(part, indices);
-      const auto& split = part.space.wanted_split();
-      if (!split) {
-        order_dims(part, origin);
+      std::vector<Factor> origin;  // of each variable
+      std::vector<Index> indices = make_dims(part, origin);
+      const AtomId unrolled = find_unrolled(origin);
+      trace(part, indices, unrolled);
+      if (const auto& split = part.space.wanted_split()) {
+        apply_split(origin[split->variable.index], split->inner);
+      } else if (!unrolled_ && (unrolled_ = decides_selection(part, origin))) {
+        continue;
+      } else {
+        std::erase(part.dims, unrolled);
+        order_dims(part);
         return part;
       }
-      const auto [d, f] = origin[split->variable.index];
-      const Size outer = *factors_[d][f].exact_quotient(split->inner);
-      factors_[d][f] = split->inner;
-      factors_[d].insert(factors_[d].begin() + static_cast<std::ptrdiff_t>(f), outer);
     }
   }
 
@@ -62,24 +50,88 @@ class PartBuilder {
       indices[d] = part.space.remainder(rest, shape()[d]);
       rest = part.space.quotient(rest, shape()[d]);
     }
-    trace(part, indices);
+    trace(part, indices, {});
     return part;
   }
 
  private:
+  struct Factor {
+    size_t dim, position;
+    bool operator==(const Factor&) const = default;
+  };
+
+  std::vector<Index> make_dims(Part& part, std::vector<Factor>& origin) const {
+    std::vector<Index> indices;
+    for (size_t d = 0; d < factors_.size(); ++d) {
+      Index sum;
+      Size stride = 1;
+      for (const Size& extent : factors_[d]) stride *= extent;
+      for (size_t f = 0; f < factors_[d].size(); ++f) {
+        const Size& extent = factors_[d][f];
+        if (extent.is(1)) continue;
+        stride = *stride.exact_quotient(extent);
+        const std::string suffix = factors_[d].size() > 1 ? std::string(1, static_cast<char>('a' + f)) : "";
+        const AtomId v = part.space.add_variable("i" + std::to_string(d) + suffix, extent);
+        origin.push_back({d, f});
+        part.dims.push_back(v);
+        sum = sum + part.space.variable(v) * stride;
+      }
+      indices.push_back(std::move(sum));
+    }
+    return indices;
+  }
+
+  AtomId find_unrolled(const std::vector<Factor>& origin) const {
+    if (!unrolled_) return {};
+    return AtomId(static_cast<size_t>(std::find(origin.begin(), origin.end(), *unrolled_) - origin.begin()));
+  }
+
+  void apply_split(const Factor& at, const Size& inner) {
+    auto& list = factors_[at.dim];
+    const Size outer = *list[at.position].exact_quotient(inner);
+    list[at.position] = inner;
+    list.insert(list.begin() + static_cast<std::ptrdiff_t>(at.position), outer);
+    if (unrolled_ && unrolled_->dim == at.dim && unrolled_->position >= at.position) ++unrolled_->position;
+  }
+
+  // A variable of few values, each of which settles a selection that is open without it.
+  static std::optional<Factor> decides_selection(Part& part, const std::vector<Factor>& origin) {
+    for (const Node& n : part.nodes) {
+      if (n.kind != Node::kSelect || part.nodes.size() > 256) continue;
+      for (AtomId v : part.dims) {
+        const Size extent = part.space.extent(v);
+        if (!extent.is_constant() || extent.value() > 4) continue;
+        bool settled = true;
+        for (const Index& g : n.guard)
+          for (int64_t c = 0; c < extent.value() && settled; ++c) {
+            const Index at = part.space.substitute(g, {{v, Index(c)}});
+            settled = part.space.is_nonnegative(at) || part.space.is_negative(at);
+          }
+        if (settled) return origin[v.index];
+      }
+    }
+    return std::nullopt;
+  }
+
   const Shape& shape() const { return input_.graph[stores_[0]->value].shape; }
 
-  void trace(Part& part, const std::vector<Index>& indices) {
+  void trace(Part& part, const std::vector<Index>& indices, AtomId unrolled) {
     Tracer tracer(input_.graph, input_.computed, input_.place, part);
-    for (const auto* stored : stores_) {
-      const Shape& own = input_.graph[stored->value].shape;
-      std::vector<Index> at = own == shape() ? indices : match_rank(indices, own);
-      Store store;
-      store.buffer = stored->buffer;
-      for (size_t d = 0; d < at.size(); ++d) store.index = store.index + at[d] * stored->strides[d];
-      store.index = part.space.simplify(std::move(store.index));
-      store.value = tracer.value_at(stored->value, std::move(at));
-      part.stores.push_back(std::move(store));
+    const int64_t copies = unrolled.valid() ? part.space.extent(unrolled).value() : 1;
+    for (int64_t c = 0; c < copies; ++c) {
+      std::vector<Index> here = indices;
+      if (unrolled.valid())
+        for (Index& i : here) i = part.space.substitute(i, {{unrolled, Index(c)}});
+      for (const auto* stored : stores_) {
+        const Shape& own = input_.graph[stored->value].shape;
+        std::vector<Index> at = own == shape() ? here : match_rank(here, own);
+        Store store;
+        store.buffer = stored->buffer;
+        for (size_t d = 0; d < at.size(); ++d) store.index = store.index + at[d] * stored->strides[d];
+        store.index = part.space.simplify(std::move(store.index));
+        store.value = tracer.value_at(stored->value, std::move(at));
+        part.stores.push_back(std::move(store));
+      }
     }
   }
 
@@ -99,18 +151,16 @@ class PartBuilder {
   }
 
   // Outer to inner as the first store lies in memory.
-  void order_dims(Part& part, const std::vector<std::pair<size_t, size_t>>& origin) const {
-    auto by_origin = [&](AtomId a, AtomId b) { return origin[a.index] < origin[b.index]; };
-    std::stable_sort(part.dims.begin(), part.dims.end(), by_origin);
+  static void order_dims(Part& part) {
     auto stride = [&](AtomId v) { return part.stores[0].index.coefficient(v); };
     if (std::all_of(part.dims.begin(), part.dims.end(), [&](AtomId v) { return stride(v).is_constant() && !stride(v).is(0); }))
       std::stable_sort(part.dims.begin(), part.dims.end(), [&](AtomId a, AtomId b) { return stride(a).value() > stride(b).value(); });
   }
 
   const PointwiseInput& input_;
-  const Kernel& kernel_;
   std::vector<const PointwiseInput::Stored*> stores_;
   std::vector<std::vector<Size>> factors_;  // per dimension, outer to inner
+  std::optional<Factor> unrolled_;
 };
 
 Shape without_ones(const Shape& shape) {
@@ -131,7 +181,7 @@ void lower_pointwise(const PointwiseInput& input, Kernel& kernel) {
     it->second.push_back(&stored);
   }
   for (auto& [shape, stores] : groups) {
-    PartBuilder builder(input, kernel, stores);
+    PartBuilder builder(input, stores);
     Part part = builder.build_split();
     merge_dims(part);
     if (wants_linear(part, kernel)) part = builder.build_linear();

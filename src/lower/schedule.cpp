@@ -87,6 +87,7 @@ int64_t instructions(const Graph& graph, const Part& part) {
 }
 
 constexpr int64_t kMaxUnrolledInstructions = 6000;
+constexpr int kBlock = 128, kTileBlock = 256;  // threads
 
 int choose_vector(const Graph& graph, const Target& target, const Part& part, const Kernel& kernel) {
   const AtomId x = part.dims.back();
@@ -175,10 +176,6 @@ void schedule(const Graph& graph, const Target& target, Kernel& kernel, Part& pa
     part.grid = {Size(1), kernel.block};
     return;
   }
-  if (make_tile(graph, kernel, part)) {
-    choose_index_width(part);
-    return;
-  }
   apply_vector(part, choose_vector(graph, target, part, kernel));
   Size threads = 1;
   for (AtomId d : part.dims) threads *= part.space.extent(d);
@@ -199,7 +196,6 @@ void schedule(const Graph& graph, const Target& target, Kernel& kernel, Part& pa
     for (AtomId d : part.dims) threads *= part.space.extent(d);
     part.grid = {threads, int64_t{kernel.block} * repeats};
   }
-  choose_index_width(part);
 }
 
 // Small kernels want their few threads on as many multiprocessors as there are.
@@ -210,7 +206,7 @@ int choose_block(const Graph& graph, const Target& target, const Kernel& kernel)
     for (AtomId d : part.dims) n *= std::max<int64_t>(1, typical(part.space.extent(d), graph.symbols));
     elems += n;
   }
-  int block = 256;
+  int block = kBlock;
   while (block > 32 && elems / block < target.multiprocessors) block /= 2;
   return block;
 }
@@ -228,8 +224,17 @@ bool wants_linear(const Part& part, const Kernel& kernel) {
 }
 
 void schedule_parts(const Graph& graph, const Target& target, Kernel& kernel) {
-  kernel.block = choose_block(graph, target, kernel);
-  for (Part& part : kernel.parts) schedule(graph, target, kernel, part);
+  const int block = choose_block(graph, target, kernel);
+  bool tiled = false;
+  if (block == kBlock) {  // tiles are for tensors that fill the machine
+    kernel.block = kTileBlock;
+    for (Part& part : kernel.parts) tiled = make_tile(graph, kernel, part) || tiled;
+  }
+  kernel.block = tiled ? kTileBlock : block;
+  for (Part& part : kernel.parts) {
+    if (!part.tile) schedule(graph, target, kernel, part);
+    choose_index_width(part);
+  }
 }
 
 }  // namespace fusec

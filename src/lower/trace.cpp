@@ -212,6 +212,10 @@ void Tracer::recipe_cat(const Op& op, const Request& request, Recipe& out) {
     out.forward = true;
     return;
   }
+  constexpr size_t kMaxUnrolledOperands = 4;
+  const bool equal_extents = std::all_of(op.in.begin(), op.in.end(), [&](const fusec::Operand& o) { return graph_[o.value].shape == graph_[op.in[0].value].shape; });
+  if (equal_extents && !stack && op.in.size() <= kMaxUnrolledOperands)  // asks for a variable that counts the operands
+    part_.space.quotient(indices[axis], graph_[op.in[0].value].shape[axis]);
   Size begin = 0;
   for (const fusec::Operand& operand : op.in) {
     const Size extent = stack ? Size(1) : graph_[operand.value].shape[axis];

@@ -93,7 +93,7 @@ void drop_lane(std::vector<Index>& guards, AtomId v, int width, const IndexSpace
 }  // namespace
 
 bool make_tile(const Graph&, const Kernel& kernel, Part& part) {
-  if (kernel.block != 256 || part.dims.size() < 2) return false;
+  if (part.dims.size() < 2) return false;
   const Size x_extent = part.space.extent(part.dims.back());
   if (!x_extent.is_constant() || x_extent.value() < kLeastExtent) return false;
   const Axes axes = find_axes(part);

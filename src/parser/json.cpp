@@ -8,6 +8,31 @@
 
 namespace fusec {
 
+namespace {
+
+// The length of the JSON number at the start of a text, which is known to begin with one.
+size_t number_length(std::string_view text) {
+  size_t i = 0;
+  auto digits = [&] {
+    while (i < text.size() && text[i] >= '0' && text[i] <= '9') ++i;
+  };
+  auto skip = [&](std::string_view any) {
+    const bool found = i < text.size() && any.find(text[i]) != std::string_view::npos;
+    i += found;
+    return found;
+  };
+  skip("-");
+  if (!skip("0")) digits();
+  if (skip(".")) digits();
+  if (skip("eE")) {
+    skip("+-");
+    digits();
+  }
+  return i;
+}
+
+}  // namespace
+
 // Follows nlohmann's events, which carry no places: between two tokens there is only white space and at most one separator, so the
 // next token begins where those end.
 class JsonBuilder : public nlohmann::json_sax<nlohmann::json> {
@@ -99,9 +124,7 @@ class JsonBuilder : public nlohmann::json_sax<nlohmann::json> {
 
   bool number(JsonKind kind) {
     const size_t begin = at_.token_begin();
-    size_t end = at_.text.find_first_not_of("+-.0123456789eE", begin);
-    if (end == std::string_view::npos) end = at_.text.size();
-    return add(kind, begin, end - begin, JsonPosition::kValue);
+    return add(kind, begin, number_length(at_.text.substr(begin)), JsonPosition::kValue);
   }
 
   bool text_node(string_t& decoded, JsonPosition::Last last) {

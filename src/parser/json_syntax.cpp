@@ -130,6 +130,12 @@ Problem find_problem(const JsonPosition& at, bool overflow) {
   if ((c == ']' || c == '}') && at.last == JsonPosition::kValue && separator != std::string_view::npos)
     return {separator, 1, std::string("a comma before '") + c + "'; JSON has no trailing commas"};
   const std::string wanted = expected(at);
+  // "01" and "1.2.3" are read as a number and something behind it: the whole is to blame.
+  if (at.last == JsonPosition::kValue && begin == at.cursor && is_word(text[begin - 1]) && (is_word(c) || c == '.' || c == '-' || c == '+')) {
+    size_t whole = begin;
+    while (whole > 0 && (is_word(text[whole - 1]) || std::string_view("+-.").find(text[whole - 1]) != std::string_view::npos)) --whole;
+    return word_problem(text, whole, wanted);
+  }
   if (at.last == JsonPosition::kValue && at.brackets.empty()) return {begin, 1, "text after the end of the graph"};
   if (c == '"') {
     if (Problem p = string_problem(text, begin); p.length > 0) return p;

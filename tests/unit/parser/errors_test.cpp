@@ -96,7 +96,8 @@ TEST_CASE("every diagnostic word of the sources has a case that shows it", "[err
   for (const fs::path& path : files(kRoot / "tests/errors", ".fusion.json")) {
     const SourceText source(path.filename().string(), content(path));
     bool own = false;
-    for (const Diagnostic& d : diagnose(path, source).all()) {
+    const Diagnostics diagnostics = diagnose(path, source);
+    for (const Diagnostic& d : diagnostics.all()) {
       shown.insert(d.word);
       own |= d.word == stem(path);
     }

@@ -1,0 +1,93 @@
+#!/usr/bin/env bash
+# The command line as a user meets it: exit codes, streams, messages. Usage: cli_test.sh FUSEC
+set -u
+fusec=$(realpath "$1")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+failed=0
+
+cat > good.fusion.json <<'G'
+{"version": 1, "dims": {"N": 8}, "inputs": [{"name": "x", "dtype": "bf16", "shape": ["N"]}],
+ "ops": [{"op": "neg", "in": ["x"], "out": "y"}], "outputs": ["y"]}
+G
+cat > unused.fusion.json <<'G'
+{"version": 1, "inputs": [{"name": "x", "dtype": "f32", "shape": [2]}, {"name": "z", "dtype": "f32", "shape": [2]}],
+ "ops": [{"op": "neg", "in": ["x"], "out": "y"}], "outputs": ["y"]}
+G
+sed 's/neg/nge/' good.fusion.json > bad.fusion.json
+printf '{"version": 1,' > cut.fusion.json
+mkdir folder
+
+# expect EXIT STREAM PATTERN ARGS...: the exit code, and a fixed text in that stream ("" asks for an empty one).
+expect() {
+  local code=$1 stream=$2 pattern=$3 got
+  shift 3
+  "$fusec" "$@" >out 2>err </dev/null
+  got=$?
+  if [ "$got" -ne "$code" ]; then echo "FAILED: fusec $*: exit $got, wanted $code"; cat out err; failed=1; fi
+  if [ -z "$pattern" ]; then
+    if [ -s "$stream" ]; then echo "FAILED: fusec $*: $stream is not empty"; cat "$stream"; failed=1; fi
+  elif ! grep -qF -- "$pattern" "$stream"; then echo "FAILED: fusec $*: $stream lacks '$pattern'"; cat "$stream"; failed=1; fi
+}
+
+expect 2 err "Subcommands"
+expect 2 out ""
+expect 0 out "fusec compile model.fusion.json" --help
+expect 0 out "--strict" check --help
+expect 0 out "Example: fusec run" run --help
+expect 0 out "fusec " --version
+expect 0 out "fusec " version
+expect 0 out '"format": 1' version --json
+
+expect 2 err "no command 'chekc'; did you mean 'check'?" chekc good.fusion.json
+expect 2 err "no command 'frobnicate'" frobnicate
+expect 2 err "has no option '--jsno'; did you mean '--json'?" check --jsno good.fusion.json
+expect 2 err "has no option '--quite'; did you mean '--quiet'?" --quite check good.fusion.json
+expect 2 err "needs a graph" check
+expect 2 err "does not take the argument 'more'" show good.fusion.json more
+expect 2 err "'N' is not NAME=SIZE" check good.fusion.json --dim N
+expect 2 err "must be ≥ 0" check good.fusion.json --dim N=-1
+expect 2 err "is not an integer" check good.fusion.json --dim N=4x
+expect 2 err "does not fit" check good.fusion.json --dim N=99999999999999999999
+expect 2 err "did you mean 'always'?" check good.fusion.json --color allways
+expect 2 err "did you mean 'cubin'?" compile good.fusion.json --emit cu,cubni
+expect 2 err "is no architecture" compile good.fusion.json --arch 90
+expect 2 err "is not an integer ≥ 0" run good.fusion.json --seed -3
+expect 2 err "gpu, cpu" run good.fusion.json --device tpu
+
+expect 0 out "graph 'good' is good: 1 inputs, 1 ops, 1 outputs" check good.fusion.json
+expect 0 err "" check good.fusion.json
+expect 0 out "" check good.fusion.json --quiet
+expect 0 err "warning[unused-input]" check unused.fusion.json
+expect 1 err "warning[unused-input]" check unused.fusion.json --strict
+expect 2 err "error[unknown-op]: no op 'nge'; did you mean 'neg'?" check bad.fusion.json good.fusion.json
+expect 2 out '"word": "unknown-op", "line": 2, "column": 17' check bad.fusion.json --json
+expect 2 err "the file ends here" check cut.fusion.json
+expect 2 err "No such file" check absent.fusion.json
+expect 2 err "cannot read folder" check folder
+expect 2 err "--dim 'M'" check good.fusion.json --dim M=4
+expect 0 out "x: bf16[4096]" show good.fusion.json --dim N=4096
+expect 0 out "digraph" show good.fusion.json --dot
+expect 0 out '"shape": [8]' show good.fusion.json --json
+expect 2 err "excludes" show good.fusion.json --json --dot
+expect 0 out "matmul" ops
+expect 0 out '{"op": "gelu", "kind": "elementwise", "min_operands": 1, "max_operands": 1' ops gelu --json
+expect 2 err "did you mean 'softmax'?" ops sofmax
+
+# stdin, and what show writes is read again
+if ! "$fusec" show --json - < good.fusion.json | "$fusec" check - > out; then echo "FAILED: show | check"; failed=1; fi
+grep -qF "<stdin>" out || { echo "FAILED: stdin has no name"; failed=1; }
+# no colour unless asked for
+"$fusec" --color always check bad.fusion.json 2>&1 | grep -q $'\033' || { echo "FAILED: --color always"; failed=1; }
+"$fusec" check bad.fusion.json 2>&1 | grep -q $'\033' && { echo "FAILED: colour in a pipe"; failed=1; }
+# a reader that goes away
+"$fusec" ops --json | head -c 10 > out
+[ "${PIPESTATUS[0]}" -eq 0 ] || { echo "FAILED: a closed pipe"; failed=1; }
+if [ -e /dev/full ]; then
+  "$fusec" ops > /dev/full 2> err
+  [ $? -eq 2 ] && grep -qF "cannot write to stdout" err || { echo "FAILED: a full disk"; failed=1; }
+fi
+
+[ $failed -eq 0 ] && echo "all passed"
+exit $failed
