@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <utility>
 
 #include "segment/min_cut.h"
 #include "support/check.h"
@@ -12,7 +13,7 @@ namespace {
 
 constexpr size_t kRegion = 300;              // values considered behind what a kernel reads
 constexpr int64_t kLeastBytes = 64 << 10;    // less is not worth a change
-constexpr double kArithmeticShares[] = {1.0, 0.3, 0.03};  // instructions hide behind memory to a degree: several guesses, judged by the whole cost
+constexpr double kArithmeticShares[] = {1.0, 0.2};  // instructions hide behind memory to a degree: several guesses, judged by the whole cost
 
 class Materializer {
  public:
@@ -37,11 +38,11 @@ class Materializer {
       us_.push_back(c.cost.us);
       kernels_.push_back(std::move(k));
     }
-    for (int pass = 0; pass < 2; ++pass) {
-      bool changed = false;
-      for (size_t k = 0; k < kernels_.size(); ++k) changed |= improve(k);
-      if (!changed) break;
-    }
+    // Once more where a neighbour's change may have made another choice better.
+    dirty_.assign(kernels_.size(), 1);
+    for (int pass = 0; pass < 2; ++pass)
+      for (size_t k = 0; k < kernels_.size(); ++k)
+        if (std::exchange(dirty_[k], 0)) improve(k);
     drop_unneeded();
     return std::move(kernels_);
   }
@@ -69,9 +70,11 @@ class Materializer {
     }
     if (crossing.empty() || bytes < kLeastBytes || k.plan.kind == SegmentKind::kLibrary) return false;
     Change best;
+    std::vector<std::vector<ValueId>> tried{k.reads};
     for (double share : kArithmeticShares) {
       std::vector<ValueId> reads = cheapest_reads(at, crossing, share);
-      if (reads == k.reads) continue;
+      if (std::find(tried.begin(), tried.end(), reads) != tried.end()) continue;
+      tried.push_back(reads);
       Change change = judge(at, std::move(reads));
       if (change.gain > best.gain + 1e-3) best = std::move(change);
     }
@@ -87,24 +90,31 @@ class Materializer {
     MinCut cut;
     const uint32_t source = cut.add_node(), sink = cut.add_node();
     std::vector<ValueId> region;
+    std::vector<double> behind;                      // µs to recompute from there on, along the first path found
     std::unordered_map<uint32_t, uint32_t> node_of;  // value → its "made" node; the next one is "at hand"
-    auto enter = [&](ValueId v) {
+    auto enter = [&](ValueId v, double us) {
       auto [it, fresh] = node_of.try_emplace(v.index, 0);
       if (fresh) {
         it->second = cut.add_node();
         cut.add_node();
         region.push_back(v);
+        behind.push_back(us);
       }
       return it->second;
     };
-    for (ValueId v : crossing) cut.add_edge(enter(v) + 1, sink, MinCut::kInfinite);
+    // Arithmetic beyond what the kernel's memory time hides and what storing costs is never worth it.
+    double most_us = us_[at];
+    for (ValueId v : crossing) {
+      cut.add_edge(enter(v, 0) + 1, sink, MinCut::kInfinite);
+      most_us += 2 * us_of_bytes(v);
+    }
     for (size_t n = 0; n < region.size(); ++n) {
       const ValueId v = region[n];
       const uint32_t made = node_of[v.index];
       cut.add_edge(made, made + 1, store_cost(at, v));
       const OpId def = graph[v].def;
       const bool fixed = !def.valid() || facts_.is_anchor(def) || graph[def].kind == OpKind::kBitcast || evaluated_here(k, def) ||
-                         (region.size() > kRegion && clusters_.floating().is_node(def));
+                         ((region.size() > kRegion || behind[n] > most_us) && clusters_.floating().is_node(def));
       if (fixed) {
         cut.add_edge(source, made, MinCut::kInfinite);
         continue;
@@ -112,7 +122,7 @@ class Materializer {
       const double us = facts_.instructions(def) * static_cast<double>(facts_.elems(facts_.result(def))) / clusters_.target().instructions_per_us;
       cut.add_edge(source, made, us * arithmetic_share + 1e-6);
       for (const Operand& o : graph[def].in)
-        if (o.is_value()) cut.add_edge(enter(o.value) + 1, made, MinCut::kInfinite);
+        if (o.is_value()) cut.add_edge(enter(o.value, behind[n] + us) + 1, made, MinCut::kInfinite);
     }
     if (cut.solve(source, sink) >= MinCut::kInfinite / 2) return k.reads;
     std::vector<ValueId> reads;
@@ -236,9 +246,16 @@ class Materializer {
       auto& [index, state] = change.kernels[n];
       for (ValueId v : kernels_[index].reads) --reader_count_[v];
       for (ValueId v : state.reads) ++reader_count_[v];
+      // A producer's other readers pay another share of its stores now.
+      for (ValueId v : kernels_[index].writes)
+        if (!writes(state, v)) for_each_reader(v, [&](uint32_t reader) { dirty_[reader] = 1; });
       us_[index] = change.us[n];
       kernels_[index] = std::move(state);
     }
+  }
+
+  void for_each_reader(ValueId v, auto&& use) {
+    for (OpId node : clusters_.readers(v)) use(home_[node]);
   }
 
   // Stores that nobody reads, and kernels that store nothing, from the last kernel back.
@@ -261,6 +278,7 @@ class Materializer {
   const Facts& facts_;
   std::vector<Kernel> kernels_;
   std::vector<double> us_;
+  std::vector<uint8_t> dirty_;
   IdVec<OpId, uint32_t> home_;
   IdVec<ValueId, uint32_t> reader_count_;
   IdVec<OpId, uint32_t> stamp_of_;
