@@ -1,5 +1,5 @@
 // z = mul(full(2), 3)  →  z = full(6): ops on constants are evaluated by the reference, on one element, in their own dtype and rounding.
-// Needs primitive ops. Stands before simplify, which then sees the constants. The operands are left for remove_dead_ops.
+// Needs primitive ops. Operands that nothing else needs go with it.
 #include <optional>
 
 #include "reference/evaluate.h"
@@ -100,7 +100,7 @@ Graph fold_constants(Graph graph, RewriteLog& log) {
     attrs.shape = graph[op.out[0]].shape;
     attrs.value = *value;
   }
-  return graph;
+  return remove_dead_ops(std::move(graph), log);
 }
 
 }  // namespace fusec

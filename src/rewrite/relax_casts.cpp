@@ -1,5 +1,5 @@
 // t = cast(f32 x, bf16), y = cast(t, f32)  →  y = copy(x), when all that reads t are up-casts.
-// Only with --relaxed-casts: the rounding that the graph wrote is lost. t is left for remove_dead_ops.
+// Only with --relaxed-casts: the rounding that the graph wrote is lost. t goes.
 #include "rewrite/rewrite.h"
 
 namespace fusec {
@@ -34,7 +34,7 @@ Graph relax_casts(Graph graph, RewriteLog& log) {
     op.in[0] = graph[def].in[0];
     if (graph[op.in[0].value].dtype == graph[op.out[0]].dtype) op.kind = OpKind::kCopy;
   }
-  return graph;
+  return remove_dead_ops(std::move(graph), log);
 }
 
 }  // namespace fusec

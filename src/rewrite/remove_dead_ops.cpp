@@ -46,10 +46,13 @@ Graph remove_dead_ops(Graph graph, RewriteLog& log) {
       needed[i] = needed[i] || live[v];
       all_live = all_live && live[v];
     }
+  for (size_t i = graph.ops.size(); i-- > 0 && !log.absorbed.empty();) {
+    if (needed[i])
+      log.absorbed.erase(graph.name_of(OpId(i)));  // something else needs it as well
+    else
+      absorb_operands(graph, OpId(i), live, log);
+  }
   if (all_live) return graph;
-  if (!log.absorbed.empty())
-    for (size_t i = graph.ops.size(); i-- > 0;)
-      if (!needed[i]) absorb_operands(graph, OpId(i), live, log);
 
   Rebuild rebuild(std::move(graph));
   for (size_t i = 0; i < needed.size(); ++i)

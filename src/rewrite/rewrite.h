@@ -12,11 +12,11 @@ namespace fusec {
 struct RewriteLog {
   // Dropped op → the equal op that stays.
   std::map<std::string, std::string> merged;
-  // Dropped op → an op whose computation now includes it (a constant folded, a cast relaxed). An entry counts only when the op is
-  // gone from the last graph; the report lists it beside the op that absorbed it, so that every written op has its segment.
+  // Dropped op → an op whose computation now includes it (a constant folded, a cast relaxed). The report lists it beside the op
+  // that absorbed it, so that every written op has its segment.
   std::map<std::string, std::string> absorbed;
 
-  // The op of the last graph that stands for `name`: itself, or the end of its chain of entries.
+  // The op of the last graph that stands for `name`: the end of its chain of entries, `name` itself without one.
   const std::string& standing_for(const std::string& name) const;
 };
 

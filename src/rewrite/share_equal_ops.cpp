@@ -122,7 +122,9 @@ class Sharing {
     for (size_t i = 0; i < graph_.ops.size(); ++i) visit(OpId(i));
     if (!any_) return std::move(graph_);
     for (Output& output : graph_.outputs) output.value = stands_[output.value];
-    for (auto& [dropped, kept] : log_.merged) kept = log_.standing_for(kept);
+    // A kept op may have been renamed since.
+    for (auto& [dropped, kept] : log_.merged)
+      for (auto next = log_.merged.find(kept); next != log_.merged.end(); next = log_.merged.find(kept)) kept = next->second;
     Rebuild rebuild(std::move(graph_));
     for (size_t i = 0; i < dropped_.size(); ++i)
       if (!dropped_[OpId(i)]) rebuild.move(OpId(i));
