@@ -144,7 +144,8 @@ std::vector<std::string> cuda_include_folders(const std::string& library, const 
   std::error_code none;
   const fs::path real = fs::canonical(library, none);
   if (!none) {
-    // …/lib64/libnvrtc.so, …/targets/x86_64-linux/lib/libnvrtc.so, …/nvidia/cuda_nvrtc/lib/libnvrtc.so, /usr/lib/x86_64-linux-gnu/libnvrtc.so
+    // …/lib64/libnvrtc.so, …/targets/x86_64-linux/lib/libnvrtc.so, …/nvidia/cuda_nvrtc/lib/libnvrtc.so,
+    // /usr/lib/x86_64-linux-gnu/libnvrtc.so
     const fs::path parent = real.parent_path().parent_path();
     candidates = {parent / "include", parent.parent_path() / "cuda_runtime" / "include", parent.parent_path() / "include"};
   }

@@ -35,8 +35,8 @@ struct CudaPlaces {
 std::vector<std::string> cuda_roots(const CudaPlaces& places);
 // The folders below those roots that can hold libraries, in the same order.
 std::vector<std::string> cuda_library_folders(const CudaPlaces& places);
-// Include folders for the NVRTC at `library`: those of the toolkit it belongs to when they hold the CUDA headers, else the first root that does.
-// Empty when there are none.
+// Include folders for the NVRTC at `library`: those of the toolkit it belongs to when they hold the CUDA headers, else the first root that
+// does. Empty when there are none.
 std::vector<std::string> cuda_include_folders(const std::string& library, const CudaPlaces& places);
 
 }  // namespace fusec
