@@ -132,6 +132,18 @@ std::vector<std::string> cuda_roots(const CudaPlaces& places) {
   return roots;
 }
 
+std::vector<std::string> missing_cuda_roots(const CudaPlaces& places) {
+  std::vector<std::string> missing;
+  const std::pair<const char*, std::string> named[] = {{"CUDA_PATH=", places.cuda_path},
+                                                       {"CUDA_HOME=", places.cuda_home},
+                                                       {"CONDA_PREFIX=", places.conda_prefix},
+                                                       {"", places.system_root},
+                                                       {"found by the build: ", places.build_root}};
+  for (const auto& [name, root] : named)
+    if (!root.empty() && !is_folder(root)) missing.push_back(name + root);
+  return missing;
+}
+
 std::vector<std::string> cuda_library_folders(const CudaPlaces& places) {
   std::vector<std::string> folders;
   for (const std::string& root : cuda_roots(places))

@@ -51,8 +51,17 @@ TEST_CASE("toolkits are looked for in order") {
                                                                  at("conda/lib/python3.12/site-packages/nvidia/cu13/lib"),
                                                                  at("prefix/local/lib/python3.11/dist-packages/nvidia/cu13/lib"),
                                                                  at("system/lib64"), at("build/lib")});
+  CHECK(missing_cuda_roots(places).empty());
   places.build_root = at("path");  // once only
   CHECK(cuda_roots(places).size() == 7);
+}
+
+TEST_CASE("toolkits that are named but missing are told") {
+  CudaPlaces places;
+  places.cuda_path = "/no/such/toolkit";
+  places.system_root = "/no/such/cuda";
+  CHECK(cuda_roots(places).empty());
+  CHECK(missing_cuda_roots(places) == std::vector<std::string>{"CUDA_PATH=/no/such/toolkit", "/no/such/cuda"});
 }
 
 TEST_CASE("headers are those of the toolkit that NVRTC belongs to") {
