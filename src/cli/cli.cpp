@@ -145,7 +145,7 @@ void add_globals(CLI::App& app, CommandTable& t) {
 
 void add_check(CLI::App& app, CheckCommand& c) {
   CLI::App& sub = command(app, "check", "Verify graphs and print every error", "fusec check model.fusion.json --dim N=4096");
-  sub.add_option("graph", c.graphs, "Graph files, or - for stdin")->type_name("GRAPH...");
+  sub.add_option("graph", c.graphs, "Graph files, or - for stdin")->type_name("GRAPH");
   add_dim(sub, c.dims);
   sub.add_flag("--strict", c.strict, "Exit 1 when there are warnings");
   sub.add_flag("--json", c.json, "The diagnostics as JSON on stdout");
@@ -167,7 +167,7 @@ void add_ops(CLI::App& app, OpsCommand& c) {
 
 void add_compile(CLI::App& app, CompileCommand& c) {
   CLI::App& sub = command(app, "compile", "Compile graphs to CUDA, PTX, cubins and a report", "fusec compile model.fusion.json -o out --emit cu,cubin --arch sm_90");
-  sub.add_option("graph", c.graphs, "Graph files, or - for stdin")->type_name("GRAPH...");
+  sub.add_option("graph", c.graphs, "Graph files, or - for stdin")->type_name("GRAPH");
   sub.add_option("-o,--out", c.out, "Folder for what is written (default: here)")->type_name("DIR")->take_last();
   values(sub, "--emit", "KINDS", "cu, ptx, cubin, report (list; default cu,ptx,report)", [&c](const std::string& text) {
     const Choices<EmitKind> kinds = {{"cu", EmitKind::kCu}, {"ptx", EmitKind::kPtx}, {"cubin", EmitKind::kCubin}, {"report", EmitKind::kReport}};
@@ -223,7 +223,8 @@ std::string did_you_mean(const std::string& word, const std::vector<std::string>
 
 // What CLI11 could not place: an unknown command, option or argument.
 void refuse_extras(const CLI::App& app) {
-  const std::vector<std::string> extras = app.remaining(true);
+  std::vector<std::string> extras = app.remaining(true);
+  std::erase(extras, "--");  // ends the options, and is none
   if (extras.empty()) return;
   const auto chosen = app.get_subcommands();
   std::vector<std::string> options = option_names(app);
@@ -294,6 +295,9 @@ int parse_and_run(int argc, char** argv, bool& colour) {
   } catch (const CLI::CallForVersion& version) {
     print_result(std::string(version.what()) + "\n");
     return 0;
+  } catch (const CLI::ArgumentMismatch& error) {
+    const std::string text = error.what();  // "--out: 1 required DIR missing"
+    throw Failure(Exit::kBadInput, text.substr(0, text.find(':')) + " needs a value");
   } catch (const CLI::Error& error) {
     throw Failure(Exit::kBadInput, error.what());
   }

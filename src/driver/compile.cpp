@@ -20,7 +20,7 @@ enum class Needed : uint8_t { kAlways, kOptional, kWhenRelaxed };  // optional o
 
 struct Pass {
   std::string_view name;
-  Graph (*run)(const Graph&, RewriteLog&);
+  Graph (*run)(Graph, RewriteLog&);
   Needed needed;
   std::string_view after;  // a pass that has to stand earlier, or ""
 };
@@ -148,7 +148,7 @@ bool rewrite(Stages& stages, Compilation& c) {
       stages.run(
           pass.name,
           [&] {
-            c.rewritten = pass.run(c.rewritten, c.log);
+            c.rewritten = pass.run(std::move(c.rewritten), c.log);
             verify(c.rewritten);
           },
           [&] { return print(c.rewritten); });

@@ -25,12 +25,12 @@ class Materializer {
         stamp_of_(facts_.graph.ops.size()),
         stop_of_(facts_.graph.values.size()) {}
 
-  std::vector<Kernel> run() {
+  std::vector<PlannedKernel> run() {
     std::vector<ClusterId> ids = clusters_.all();
     std::sort(ids.begin(), ids.end(), [&](ClusterId a, ClusterId b) { return clusters_[a].order < clusters_[b].order; });
     for (ClusterId id : ids) {
       const Cluster& c = clusters_[id];
-      Kernel k{id, clusters_.floating().closure(c.nodes), {}, c.cost.evaluation.writes, c.cost.plan};
+      PlannedKernel k{id, clusters_.floating().closure(c.nodes), {}, c.cost.evaluation.writes, c.cost.plan};
       for (const Read& r : c.cost.evaluation.reads) k.reads.push_back(r.value);
       std::sort(k.writes.begin(), k.writes.end());
       for (OpId node : c.nodes) home_[node] = static_cast<uint32_t>(kernels_.size());
@@ -49,18 +49,18 @@ class Materializer {
 
  private:
   struct Change {
-    std::vector<std::pair<size_t, Kernel>> kernels;  // new states
+    std::vector<std::pair<size_t, PlannedKernel>> kernels;  // new states
     std::vector<double> us;
     double gain = 0;
   };
 
-  bool writes(const Kernel& k, ValueId v) const { return std::binary_search(k.writes.begin(), k.writes.end(), v); }
+  bool writes(const PlannedKernel& k, ValueId v) const { return std::binary_search(k.writes.begin(), k.writes.end(), v); }
 
   double us_of_bytes(ValueId v) const { return static_cast<double>(facts_.bytes(v)) / (clusters_.target().bandwidth_gbps * 1e3); }
 
   // Tries to read less, or narrower, values for kernel `at`.
   bool improve(size_t at) {
-    const Kernel& k = kernels_[at];
+    const PlannedKernel& k = kernels_[at];
     std::vector<ValueId> crossing;
     int64_t bytes = 0;
     for (ValueId v : k.reads) {
@@ -85,7 +85,7 @@ class Materializer {
 
   // The minimum cut: the values that kernel `at` should read.
   std::vector<ValueId> cheapest_reads(size_t at, const std::vector<ValueId>& crossing, double arithmetic_share) {
-    const Kernel& k = kernels_[at];
+    const PlannedKernel& k = kernels_[at];
     const Graph& graph = facts_.graph;
     MinCut cut;
     const uint32_t source = cut.add_node(), sink = cut.add_node();
@@ -135,13 +135,13 @@ class Materializer {
     return reads;
   }
 
-  bool evaluated_here(const Kernel& k, OpId op) const {
+  bool evaluated_here(const PlannedKernel& k, OpId op) const {
     return std::binary_search(k.ops.begin(), k.ops.end(), op, [&](OpId a, OpId b) { return facts_.rank(a) < facts_.rank(b); });
   }
 
   // µs that reading v in kernel `at` costs, its write included where this kernel is what it is written for.
   double store_cost(size_t at, ValueId v) {
-    const Kernel& k = kernels_[at];
+    const PlannedKernel& k = kernels_[at];
     const OpId def = facts_.graph[v].def;
     const bool reads_now = std::binary_search(k.reads.begin(), k.reads.end(), v);
     if (def.valid() && evaluated_here(k, def)) return 0;
@@ -158,7 +158,7 @@ class Materializer {
   }
 
   // The kernel's ops that its writes need, and what they read; values in `stops` come from memory.
-  void prune(Kernel& k, const std::vector<ValueId>& stops) {
+  void prune(PlannedKernel& k, const std::vector<ValueId>& stops) {
     ++stamp_;
     for (ValueId v : stops) stop_of_[v] = stamp_;
     std::vector<OpId> ops;
@@ -184,7 +184,7 @@ class Materializer {
   }
 
   // µs of a kernel's new state; nothing when no schedule holds it.
-  std::optional<double> cost(Kernel& k) {
+  std::optional<double> cost(PlannedKernel& k) {
     if (k.writes.empty()) return 0;
     k.plan = clusters_.scheduler().plan(k.ops, k.writes);
     if (!k.plan.ok) return std::nullopt;
@@ -196,13 +196,13 @@ class Materializer {
 
   Change judge(size_t at, std::vector<ValueId> reads) {
     Change change;
-    Kernel next = kernels_[at];
+    PlannedKernel next = kernels_[at];
     prune(next, reads);
     for (OpId op : next.ops)
       if (!evaluated_here(kernels_[at], op) && facts_.is_anchor(op)) return change;
     std::vector<size_t> touched;
-    std::unordered_map<size_t, Kernel> homes;
-    auto home_state = [&](ValueId v) -> Kernel& {
+    std::unordered_map<size_t, PlannedKernel> homes;
+    auto home_state = [&](ValueId v) -> PlannedKernel& {
       const size_t home = home_[facts_.graph[v].def];
       return homes.try_emplace(home, kernels_[home]).first->second;
     };
@@ -216,11 +216,11 @@ class Materializer {
       if (!def.valid()) continue;
       FUSEC_CHECK(home_[def] < at, "a kernel would read what comes later: " + facts_.graph[v].name);
       if (writes(kernels_[home_[def]], v)) continue;
-      Kernel& home = home_state(v);
+      PlannedKernel& home = home_state(v);
       home.writes.insert(std::lower_bound(home.writes.begin(), home.writes.end(), v), v);
     }
     double gain = 0;
-    auto add = [&](size_t index, Kernel state) {
+    auto add = [&](size_t index, PlannedKernel state) {
       const std::optional<double> us = cost(state);
       if (!us) return false;
       gain += us_[index] - *us;
@@ -232,7 +232,7 @@ class Materializer {
     for (auto& [index, state] : homes) touched.push_back(index);
     std::sort(touched.begin(), touched.end());
     for (size_t index : touched) {
-      Kernel& state = homes.at(index);
+      PlannedKernel& state = homes.at(index);
       const std::vector<ValueId> stops = state.reads;
       prune(state, stops);
       if (!add(index, std::move(state))) return {};
@@ -261,7 +261,7 @@ class Materializer {
   // Stores that nobody reads, and kernels that store nothing, from the last kernel back.
   void drop_unneeded() {
     for (size_t n = kernels_.size(); n-- > 0;) {
-      Kernel& k = kernels_[n];
+      PlannedKernel& k = kernels_[n];
       const size_t before = k.writes.size();
       std::erase_if(k.writes, [&](ValueId v) { return !facts_.is_output(v) && reader_count_[v] == 0; });
       if (k.writes.size() == before) continue;
@@ -271,12 +271,12 @@ class Materializer {
       for (ValueId v : k.reads) ++reader_count_[v];
       if (!k.writes.empty()) k.plan = clusters_.scheduler().plan(k.ops, k.writes);
     }
-    std::erase_if(kernels_, [](const Kernel& k) { return k.writes.empty(); });
+    std::erase_if(kernels_, [](const PlannedKernel& k) { return k.writes.empty(); });
   }
 
   Clusters& clusters_;
   const Facts& facts_;
-  std::vector<Kernel> kernels_;
+  std::vector<PlannedKernel> kernels_;
   std::vector<double> us_;
   std::vector<uint8_t> dirty_;
   IdVec<OpId, uint32_t> home_;
@@ -288,6 +288,6 @@ class Materializer {
 
 }  // namespace
 
-std::vector<Kernel> materialize(Clusters& clusters) { return Materializer(clusters).run(); }
+std::vector<PlannedKernel> materialize(Clusters& clusters) { return Materializer(clusters).run(); }
 
 }  // namespace fusec

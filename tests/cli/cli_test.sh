@@ -15,6 +15,7 @@ cat > unused.fusion.json <<'G'
 {"version": 1, "inputs": [{"name": "x", "dtype": "f32", "shape": [2]}, {"name": "z", "dtype": "f32", "shape": [2]}],
  "ops": [{"op": "neg", "in": ["x"], "out": "y"}], "outputs": ["y"]}
 G
+sed 's/version/name": "good", "version/' good.fusion.json > ./-dash.fusion.json
 sed 's/neg/nge/' good.fusion.json > bad.fusion.json
 printf '{"version": 1,' > cut.fusion.json
 mkdir folder
@@ -54,10 +55,12 @@ expect 2 err "did you mean 'always'?" check good.fusion.json --color allways
 expect 2 err "did you mean 'cubin'?" compile good.fusion.json --emit cu,cubni
 expect 2 err "is no architecture" compile good.fusion.json --arch 90
 expect 2 err "is not an integer ≥ 0" run good.fusion.json --seed -3
+expect 2 err "--out needs a value" compile good.fusion.json --out
 expect 2 err "gpu, cpu" run good.fusion.json --device tpu
 
 expect 0 out "graph 'good' is good: 1 inputs, 1 ops, 1 outputs" check good.fusion.json
 expect 0 err "" check good.fusion.json
+expect 0 out "graph 'good' is good" check --color=never -- -dash.fusion.json
 expect 0 out "" check good.fusion.json --quiet
 expect 0 err "warning[unused-input]" check unused.fusion.json
 expect 1 err "warning[unused-input]" check unused.fusion.json --strict
