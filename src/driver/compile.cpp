@@ -20,7 +20,7 @@ enum class Needed : uint8_t { kAlways, kOptional, kWhenRelaxed };  // optional o
 
 struct Pass {
   std::string_view name;
-  Graph (*run)(const Graph&, RewriteLog&);
+  Graph (*run)(Graph, RewriteLog&);
   Needed needed;
   std::string_view after;  // a pass that has to stand earlier, or ""
 };
@@ -54,7 +54,9 @@ static_assert(in_order(), "a pass stands before one that it has to follow");
 using Clock = std::chrono::steady_clock;
 double ms_since(Clock::time_point start) { return std::chrono::duration<double, std::milli>(Clock::now() - start).count(); }
 
-bool contains(const std::vector<std::string>& list, std::string_view name) { return std::find(list.begin(), list.end(), name) != list.end(); }
+bool contains(const std::vector<std::string>& list, std::string_view name) {
+  return std::find(list.begin(), list.end(), name) != list.end();
+}
 
 std::string print(const Graph& graph, const Segmentation& segmentation) {
   std::string text;
@@ -98,7 +100,6 @@ class Stages {
     times_.emplace_back(name, ms);
     if (contains(options_.dump_after, name) || contains(options_.dump_after, "all"))
       std::fprintf(stderr, "// after %s\n%s\n", std::string(name).c_str(), text().c_str());
-    if (stop_after(name)) stopped_text_ = text();
     return ms;
   }
 
@@ -109,7 +110,6 @@ class Stages {
     return options_.pass_limit < 0 || optional_run_++ < options_.pass_limit;
   }
   bool stop_after(std::string_view name) const { return options_.stop_after == name; }
-  const std::string& stopped_text() const { return stopped_text_; }
   // The row counts, as a pass may stand in the table twice: it stops after the last.
   bool stop_after_pass(size_t row) const {
     if (!stop_after(kPasses[row].name)) return false;
@@ -120,7 +120,8 @@ class Stages {
 
  private:
   static bool optional(std::string_view name) {
-    return std::any_of(std::begin(kPasses), std::end(kPasses), [&](const Pass& p) { return p.name == name && p.needed == Needed::kOptional; });
+    return std::any_of(std::begin(kPasses), std::end(kPasses),
+                       [&](const Pass& p) { return p.name == name && p.needed == Needed::kOptional; });
   }
   static void check(const std::string& option, const std::vector<std::string>& names, const std::string& also = "") {
     const std::vector<std::string_view> known = stage_names();
@@ -129,13 +130,13 @@ class Stages {
       const std::string near = nearest(name, known);
       std::string list;
       for (std::string_view one : known) list += " " + std::string(one);
-      throw Failure(Exit::kBadInput, option + ": no stage '" + name + "'" + (near.empty() ? "" : "; did you mean '" + near + "'?") + " There are:" + list);
+      throw Failure(Exit::kBadInput,
+                    option + ": no stage '" + name + "'" + (near.empty() ? "" : "; did you mean '" + near + "'?") + " There are:" + list);
     }
   }
 
   const CompileOptions& options_;
   std::vector<std::pair<std::string_view, double>> times_;
-  std::string stopped_text_;
   int64_t optional_run_ = 0;
 };
 
@@ -147,7 +148,7 @@ bool rewrite(Stages& stages, Compilation& c) {
       stages.run(
           pass.name,
           [&] {
-            c.rewritten = pass.run(c.rewritten, c.log);
+            c.rewritten = pass.run(std::move(c.rewritten), c.log);
             verify(c.rewritten);
           },
           [&] { return print(c.rewritten); });
@@ -172,14 +173,15 @@ std::optional<Compilation> compile(const SourceText& source, const CompileOption
   Stages stages(options);
   Compilation c;
   std::optional<Graph> graph;
-  stages.run("read", [&] { graph = read_graph(source, options.read, diagnostics); }, [&] { return graph ? print(*graph) : ""; });
+  stages.run(
+      "read", [&] { graph = read_graph(source, options.read, diagnostics); }, [&] { return graph ? print(*graph) : ""; });
   if (!graph || diagnostics.has_errors()) return std::nullopt;
   // From here on the graph keeps every rule of the format: whatever fails is a bug of ours.
   c.graph = *graph;
   c.rewritten = std::move(*graph);
   verify(c.rewritten);
   if (stages.stop_after("read") || !rewrite(stages, c)) {
-    c.stopped_text = stages.stopped_text();
+    c.stopped_text = print(c.rewritten);
     return c;
   }
 
@@ -196,9 +198,11 @@ std::optional<Compilation> compile(const SourceText& source, const CompileOption
       },
       [&] { return print(c.rewritten, c.segmentation); });
   if (!options.stop_after_segment && !stages.stop_after("segment"))
-    c.lower_ms = stages.run("lower", [&] { c.program = lower(c.rewritten, c.segmentation, options.target, options.lower); },
-                            [&] { return c.program->cuda_source; });
-  c.stopped_text = stages.stopped_text();
+    c.lower_ms = stages.run(
+        "lower", [&] { c.program = lower(c.rewritten, c.segmentation, options.target, options.lower); },
+        [&] { return c.program->cuda_source; });
+  if (stages.stop_after("segment")) c.stopped_text = print(c.rewritten, c.segmentation);
+  if (stages.stop_after("lower") && c.program) c.stopped_text = c.program->cuda_source;
   c.total_ms = ms_since(start);
   return c;
 }

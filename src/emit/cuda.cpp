@@ -27,8 +27,7 @@ std::string op_comment(const Graph& graph, OpId id) {
 }
 
 // Writes the body of one part. Nodes fall in four classes by what they depend on: the repetition (u), the lane, both, or neither.
-// What does not depend on u is computed once, before the loop over u; inside it all loads come first, so that they are in flight
-// together.
+// What does not depend on u is computed once, before the loop over u.
 class PartWriter {
  public:
   PartWriter(const Graph& graph, const Kernel& kernel, const Part& part, const std::vector<std::string>& buffer_names, bool contract, NameScope scope,
@@ -54,8 +53,16 @@ class PartWriter {
   std::string write(const std::string& first_block) {
     if (part_.tile) write_tile_indices(first_block);
     else write_indices(first_block);
+    // All loads come first, so that they are in flight together and while the first results are computed.
+    for (size_t i = 0; i < part_.nodes.size(); ++i)
+      if (part_.nodes[NodeId(i)].kind == Node::kLoad && !in_u_[i] && !staged_.contains(static_cast<uint32_t>(i))) write_load(NodeId(i));
+    if (repeats_) write_repeated_loads();
     write_scope(false);
-    if (repeats_) write_repetition();
+    if (repeats_) {
+      open_repetition();
+      write_scope(true);
+      close();
+    }
     return std::move(out_);
   }
 
@@ -363,14 +370,12 @@ class PartWriter {
     return k != Node::kConstant && k != Node::kScalar && k != Node::kLoad;
   }
 
-  // Everything that does (in_u) or does not depend on the repetition, loads inside the repetition excepted.
+  // Everything but loads that does (in_u) or does not depend on the repetition.
   void write_scope(bool in_u) {
     const size_t n = part_.nodes.size();
     for (size_t i = 0; i < n; ++i) {
       const NodeId id(i);
-      if (in_u_[i] != in_u) continue;
-      if (part_.nodes[id].kind == Node::kLoad && !in_u && !staged_.contains(id.index)) write_load(id);
-      if (is_statement(i) && !in_lane_[i]) write_value(id);
+      if (in_u_[i] == in_u && is_statement(i) && !in_lane_[i]) write_value(id);
     }
     std::vector<const Store*> stores;
     for (const Store& s : part_.stores)
@@ -442,7 +447,7 @@ class PartWriter {
     }
   }
 
-  void write_repetition() {
+  void write_repeated_loads() {
     bool loads = false;
     for (size_t i = 0; i < part_.nodes.size(); ++i) {
       const Node& n = part_.nodes[NodeId(i)];
@@ -458,9 +463,6 @@ class PartWriter {
         if (part_.nodes[NodeId(i)].kind == Node::kLoad && in_u_[i] && !staged_.contains(static_cast<uint32_t>(i))) write_load(NodeId(i));
       close();
     }
-    open_repetition();
-    write_scope(true);
-    close();
   }
 
   const Graph& graph_;

@@ -295,11 +295,16 @@ __device__ __forceinline__ double fs_sigmoid(double x) {
     {"fs_silu", R"(template <class T>
 __device__ __forceinline__ T fs_silu(T x) { return x == (T)-INFINITY ? (T)-0.0 : fs_scaled_sigmoid(x, x); }
 )"},
-    {"fs_gelu_tanh", R"(// x/2 · (1 + tanh(y)) = x / (1 + exp(-2y)), 2y = 2·√(2/π)·(x + 0.044715 x³)
-template <class T>
-__device__ __forceinline__ T fs_gelu_tanh(T x) {
-  const T y = x * ((T)1.5957691216057308 + (T)0.07135481627260025 * (x * x));
-  return x == (T)-INFINITY ? (T)-0.0 : fs_scaled_sigmoid(x, y);
+    {"fs_gelu_tanh", R"(// x/2 · (1 + tanh(y)) = x / (1 + exp(-2y)), y = √(2/π)·(x + 0.044715 x³). h = exp(-|y|) = 2^-|x·(a + b·x²)|.
+__device__ __forceinline__ float fs_gelu_tanh(float x) {
+  const float h = fs_exp2_approximate(-fabsf(x * fmaf(0.05147162f, x * x, 1.1511041f)));
+  const float r = (x < -3e38f ? -3e38f : x) * fs_reciprocal_near_one(fmaf(h, h, 1.0f));  // -inf would meet h = 0
+  const float s = x < 0.0f ? h : 1.0f;
+  return r * s * s;
+}
+__device__ __forceinline__ double fs_gelu_tanh(double x) {
+  const double y = x * (1.5957691216057308 + 0.07135481627260025 * (x * x));
+  return x == -INFINITY ? -0.0 : fs_scaled_sigmoid(x, y);
 }
 )"},
     {"fs_gelu_erf", R"(// x · Φ(x)

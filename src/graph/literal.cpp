@@ -85,7 +85,9 @@ std::optional<Literal> convert_literal(const Literal& literal, DType dtype, std:
   if (truth) return literal;
   if (is_integer(dtype)) return convert_to_integer(literal, dtype, why);
   if (const int64_t* i = std::get_if<int64_t>(&literal.value)) return Literal{round_to(dtype, static_cast<long double>(*i))};
-  return Literal{round_to(dtype, std::get<double>(literal.value))};
+  const double d = std::get<double>(literal.value);
+  if (dtype == DType::kF64) return literal;
+  return Literal{dtype == DType::kF32 ? static_cast<double>(static_cast<float>(d)) : round_to(dtype, d)};
 }
 
 std::string to_string(const Literal& literal) {

@@ -106,7 +106,7 @@ std::vector<Tensor> evaluate_elementwise(const OpCall& call) {
     Block results = make_block();
     for (int64_t start = begin; start < end; start += kBlockElems) {
       const int64_t count = std::min(kBlockElems, end - start);
-      const void* in[3];
+      const void* in[3] = {};
       for (size_t i = 0; i < 3; ++i) in[i] = i < readers.size() ? readers[i].read(start, count) : in[0];
       std::byte* to = out.data.data() + start * bytes_of(out.dtype);
       kernel(in[0], in[1], in[2], written == out.dtype ? to : results.data(), count);

@@ -17,7 +17,7 @@ class Expansion {
  public:
   Expansion(Rebuild& rebuild, const Op& op, std::unordered_set<std::string>& names)
       : op_(op), attrs_(rebuild.from.attrs(op)), rebuild_(rebuild), builder_(rebuild.to), names_(names), name_(rebuild.from[op.out[0]].name),
-        type_(computing_type(rebuild.from[op.out[0]].dtype)) {
+        dtype_(rebuild.from[op.out[0]].dtype), type_(computing_type(dtype_)) {
     builder_.at = op.at;
   }
 
@@ -25,9 +25,8 @@ class Expansion {
 
  private:
   bool has(size_t i) const { return i < op_.in.size() && op_.in[i].is_value(); }
-  const Value& written(size_t i) const { return rebuild_.from[op_.in[i].value]; }
-  const Shape& shape(ValueId v) const { return rebuild_.to[v].shape; }
   ValueId raw(size_t i) const { return rebuild_.mapped(op_.in[i].value); }
+  Shape shape(size_t i) const { return rebuild_.to[raw(i)].shape; }  // a copy: steps push values
 
   std::string fresh(const std::string& step) {
     std::string name = name_ + "." + step;
@@ -48,14 +47,13 @@ class Expansion {
     return rebuild_.to[v].dtype == type_ ? v : step(name, OpKind::kCast, {operand(v)}, nullptr, type_);
   }
   void last(const char* name, OpKind kind, std::vector<Operand> in, const Attrs* attrs = nullptr) {
-    const DType dtype = rebuild_.from[op_.out[0]].dtype;
-    if (dtype != type_) {
+    if (dtype_ != type_) {
       in = {operand(step(name, kind, std::move(in), attrs))};
       kind = OpKind::kCast;
       attrs = nullptr;
     }
     builder_.origin.clear();  // it is the op as written
-    rebuild_.map(op_.out[0], builder_.value(kind, std::move(in), name_, attrs, dtype));
+    rebuild_.map(op_.out[0], builder_.value(kind, std::move(in), name_, attrs, dtype_));
   }
   void last(const char* name, OpKind kind, ValueId a, ValueId b) { last(name, kind, {operand(a), operand(b)}); }
 
@@ -84,7 +82,7 @@ class Expansion {
   Builder builder_;
   std::unordered_set<std::string>& names_;
   const std::string& name_;
-  DType type_;
+  DType dtype_, type_;  // of the result, and the type it is computed in
 };
 
 // e / Σ e with e = exp(x − max x)
@@ -136,7 +134,7 @@ void Expansion::layer_norm() {
   const ValueId centred = step("sub", OpKind::kSub, x, mean);
   const ValueId rstd = step("rsqrt", OpKind::kRsqrt, step("eps", OpKind::kAdd, var, attrs_.eps));
   if (!has(1) && !has(2)) return last("norm", OpKind::kMul, centred, rstd);
-  scale_and_shift(step("norm", OpKind::kMul, centred, rstd), written(0).shape, attrs_.dims);
+  scale_and_shift(step("norm", OpKind::kMul, centred, rstd), shape(0), attrs_.dims);
 }
 
 // x · rsqrt(mean x² + eps) · weight
@@ -146,12 +144,12 @@ void Expansion::rms_norm() {
   const ValueId square = step("mean", OpKind::kMean, {operand(step("square", OpKind::kMul, x, x))}, &dims);
   const ValueId rstd = step("rsqrt", OpKind::kRsqrt, step("eps", OpKind::kAdd, square, attrs_.eps));
   if (!has(1)) return last("norm", OpKind::kMul, x, rstd);
-  scale_and_shift(step("norm", OpKind::kMul, x, rstd), written(0).shape, attrs_.dims);
+  scale_and_shift(step("norm", OpKind::kMul, x, rstd), shape(0), attrs_.dims);
 }
 
 // As layer_norm over each group of channels: [N, C, …] is seen as [N, groups, the rest].
 void Expansion::group_norm() {
-  const Shape& x_shape = written(0).shape;
+  const Shape x_shape = shape(0);
   const Size inner = element_count(Shape(x_shape.begin() + 1, x_shape.end()));
   Attrs grouped, back, dims = over({2});
   grouped.shape = {x_shape[0], attrs_.groups, quotient(rebuild_.to.symbols, inner, attrs_.groups, name_)};
@@ -171,7 +169,7 @@ void Expansion::group_norm() {
 // x · cos + [−x₂, x₁] · sin, x₁ and x₂ the halves of the last dimension
 void Expansion::rope() {
   const ValueId x = wide(0, "x");
-  const Shape full = shape(x);
+  const Shape full = shape(0);
   Attrs low, high, cat;
   low.starts.assign(full.size(), 0);
   low.stops = full;
@@ -189,7 +187,7 @@ void Expansion::rope() {
 // where(uniform ≥ p, x / (1 − p), 0)
 void Expansion::dropout() {
   Attrs random;
-  random.shape = written(0).shape;
+  random.shape = shape(0);
   random.seed = attrs_.seed;
   random.stream = attrs_.stream;
   const ValueId keep = step("keep", OpKind::kGe, step("uniform", OpKind::kUniform, {}, &random, DType::kF32), attrs_.p);
@@ -199,8 +197,7 @@ void Expansion::dropout() {
 
 // logsumexp(logits) − logits[target]
 void Expansion::cross_entropy() {
-  const Shape& logits = written(0).shape;
-  const auto classes = static_cast<int64_t>(logits.size()) - 1;
+  const auto classes = static_cast<int64_t>(shape(0).size()) - 1;
   Attrs dim, dims;
   dim.dim = classes;
   dims.dims = {classes};
@@ -214,8 +211,8 @@ void Expansion::cross_entropy() {
 void Expansion::run() {
   // A softmax over nothing has no maximum, and nothing to compute.
   const bool softmax_like = op_.kind == OpKind::kSoftmax || op_.kind == OpKind::kLogSoftmax;
-  if (softmax_like && written(0).shape[static_cast<size_t>(attrs_.dim)].is(0)) {
-    type_ = written(0).dtype;
+  if (softmax_like && shape(0)[static_cast<size_t>(attrs_.dim)].is(0)) {
+    type_ = dtype_;
     return last("copy", OpKind::kCopy, {operand(raw(0))});
   }
   switch (op_.kind) {
@@ -232,18 +229,18 @@ void Expansion::run() {
 
 }  // namespace
 
-Graph expand_composites(const Graph& graph, RewriteLog&) {
+Graph expand_composites(Graph graph, RewriteLog&) {
   const auto is_composite = [](const Op& op) { return info(op.kind).category == OpCategory::kComposite; };
   if (std::none_of(graph.ops.begin(), graph.ops.end(), is_composite)) return graph;
   std::unordered_set<std::string> names;
   for (const Value& v : graph.values) names.insert(v.name);
-  Rebuild rebuild(graph);
-  for (size_t i = 0; i < graph.ops.size(); ++i) {
-    const Op& op = graph.ops[OpId(i)];
+  Rebuild rebuild(std::move(graph));
+  for (size_t i = 0; i < rebuild.from.ops.size(); ++i) {
+    const Op& op = rebuild.from[OpId(i)];
     if (is_composite(op))
       Expansion(rebuild, op, names).run();
     else
-      rebuild.copy(OpId(i));
+      rebuild.move(OpId(i));
   }
   return rebuild.finish();
 }

@@ -1,9 +1,8 @@
 // z = mul(full(2), 3)  →  z = full(6): ops on constants are evaluated by the reference, on one element, in their own dtype and rounding.
-// Needs primitive ops. Stands before simplify, which then sees the constants. The operands are left for remove_dead_ops.
+// Needs primitive ops. Operands that nothing else needs go with it.
 #include <optional>
 
 #include "reference/evaluate.h"
-#include "rewrite/rebuild.h"
 #include "rewrite/rewrite.h"
 #include "support/check.h"
 
@@ -88,24 +87,20 @@ std::optional<Literal> folded(const Graph& graph, const Op& op) {
 
 }  // namespace
 
-Graph fold_constants(const Graph& graph, RewriteLog& log) {
-  Rebuild rebuild(graph);
-  for (size_t i = 0; i < graph.ops.size(); ++i) {
-    const OpId made = rebuild.copy(OpId(i));
-    Graph& to = rebuild.to;
-    const std::optional<Literal> value = folded(to, to[made]);
+Graph fold_constants(Graph graph, RewriteLog& log) {
+  for (Op& op : graph.ops) {
+    const std::optional<Literal> value = folded(graph, op);
     if (!value) continue;
-    for (const Operand& operand : to[made].in)
-      if (operand.is_value()) log.absorbed.emplace(to[operand.value].name, to.name_of(made));
-    Op& op = to.ops[made];
+    for (const Operand& operand : op.in)
+      if (operand.is_value()) log.absorbed.emplace(graph[operand.value].name, graph[op.out[0]].name);
     op.kind = OpKind::kFull;
     op.in.clear();
     op.attrs = AttrsId();
-    Attrs& attrs = to.make_attrs(op);
-    attrs.shape = to[op.out[0]].shape;
+    Attrs& attrs = graph.make_attrs(op);
+    attrs.shape = graph[op.out[0]].shape;
     attrs.value = *value;
   }
-  return rebuild.finish();
+  return remove_dead_ops(std::move(graph), log);
 }
 
 }  // namespace fusec

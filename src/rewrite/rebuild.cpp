@@ -5,35 +5,35 @@
 
 namespace fusec {
 
-Rebuild::Rebuild(const Graph& graph) : from(graph), map_(graph.values.size()) {
-  to.name = from.name;
-  to.doc = from.doc;
-  to.symbols = from.symbols;
-  to.constraints = from.constraints;
-  to.inputs = from.inputs;
+Rebuild::Rebuild(Graph graph) : from(std::move(graph)), map_(from.values.size()) {
+  to.name = std::move(from.name);
+  to.doc = std::move(from.doc);
+  to.symbols = std::move(from.symbols);
+  to.constraints = std::move(from.constraints);
+  to.inputs = std::move(from.inputs);
   for (Input& input : to.inputs) {
     const ValueId old = input.value;
-    input.value = to.values.push(from[old]);
+    input.value = to.values.push(std::move(from.values[old]));
     map_[old] = input.value;
   }
 }
 
-Operand Rebuild::mapped(const Operand& operand) const {
-  if (!operand.is_value()) return operand;
-  FUSEC_CHECK(map_[operand.value].valid(), "'" + from[operand.value].name + "' is read but gone");
-  return {map_[operand.value], {}};
+ValueId Rebuild::mapped(ValueId value) const {
+  FUSEC_CHECK(map_[value].valid(), "'" + from[value].name + "' is read but gone");
+  return map_[value];
 }
 
-OpId Rebuild::copy(OpId id, const IdVec<ValueId, char>* wanted) {
-  Op op = from[id];
-  for (Operand& operand : op.in) operand = mapped(operand);
-  if (op.attrs.valid()) op.attrs = to.attributes.push(from.attributes[op.attrs]);
+OpId Rebuild::move(OpId id, const IdVec<ValueId, char>* wanted) {
+  Op op = std::move(from.ops[id]);
+  for (Operand& operand : op.in)
+    if (operand.is_value()) operand.value = mapped(operand.value);
+  if (op.attrs.valid()) op.attrs = to.attributes.push(std::move(from.attributes[op.attrs]));
   const OpId made(to.ops.size());
   for (ValueId& result : op.out) {
     const ValueId old = result;
     result = ValueId();
     if (!old.valid() || (wanted && !(*wanted)[old])) continue;
-    result = to.values.push(from[old]);
+    result = to.values.push(std::move(from.values[old]));
     to.values[result].def = made;
     map_[old] = result;
   }
@@ -41,8 +41,8 @@ OpId Rebuild::copy(OpId id, const IdVec<ValueId, char>* wanted) {
 }
 
 Graph Rebuild::finish() {
-  to.outputs = from.outputs;
-  for (Output& output : to.outputs) output.value = mapped(Operand{output.value, {}}).value;
+  to.outputs = std::move(from.outputs);
+  for (Output& output : to.outputs) output.value = mapped(output.value);
   return std::move(to);
 }
 

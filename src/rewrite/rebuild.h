@@ -1,4 +1,4 @@
-// What every pass does: walk the ops of one graph in order and build the next.
+// Takes a graph apart, op by op in order, and puts the next one together. What stays as it was is moved, not copied.
 #pragma once
 
 #include "graph/graph.h"
@@ -8,17 +8,17 @@ namespace fusec {
 class Rebuild {
  public:
   // `to` starts with everything but ops and outputs.
-  explicit Rebuild(const Graph& graph);
+  explicit Rebuild(Graph graph);
 
-  const Graph& from;
+  Graph from;  // ops from the next one on; values that were moved are hollow
   Graph to;
 
   // The value of `to` that stands for a value of `from`.
-  ValueId mapped(ValueId value) const { return map_[value]; }
-  Operand mapped(const Operand& operand) const;
+  ValueId mapped(ValueId value) const;
+  Operand mapped(const Operand& operand) const { return operand.is_value() ? Operand{mapped(operand.value), {}} : operand; }
   void map(ValueId value, ValueId to_value) { map_[value] = to_value; }
-  // An op as it was, on mapped operands; of its results only the wanted ones, when given.
-  OpId copy(OpId id, const IdVec<ValueId, char>* wanted = nullptr);
+  // The op as it was, on mapped operands; of its results only the wanted ones, when given.
+  OpId move(OpId id, const IdVec<ValueId, char>* wanted = nullptr);
   // Sets the outputs and hands the graph over.
   Graph finish();
 

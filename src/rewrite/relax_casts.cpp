@@ -1,6 +1,5 @@
 // t = cast(f32 x, bf16), y = cast(t, f32)  →  y = copy(x), when all that reads t are up-casts.
-// Only with --relaxed-casts: the rounding that the graph wrote is lost. t is left for remove_dead_ops.
-#include "rewrite/rebuild.h"
+// Only with --relaxed-casts: the rounding that the graph wrote is lost. t goes.
 #include "rewrite/rewrite.h"
 
 namespace fusec {
@@ -15,7 +14,7 @@ bool rounds(const Graph& graph, const Op& op) {
 
 }  // namespace
 
-Graph relax_casts(const Graph& graph, RewriteLog& log) {
+Graph relax_casts(Graph graph, RewriteLog& log) {
   IdVec<ValueId, char> kept(graph.values.size());  // needed as written: an output, or read by something else than an up-cast
   for (const Output& output : graph.outputs) kept[output.value] = 1;
   for (const Op& op : graph.ops)
@@ -26,17 +25,16 @@ Graph relax_casts(const Graph& graph, RewriteLog& log) {
       if (!up) kept[operand.value] = 1;
     }
 
-  Graph to = graph;
-  for (Op& op : to.ops) {
+  for (Op& op : graph.ops) {
     if (op.kind != OpKind::kCast || kept[op.in[0].value]) continue;
     const ValueId narrow = op.in[0].value;
-    const OpId def = to[narrow].def;
-    if (!def.valid() || !rounds(to, to[def])) continue;
-    log.absorbed.emplace(to[narrow].name, to[op.out[0]].name);
-    op.in[0] = to[def].in[0];
-    if (to[op.in[0].value].dtype == to[op.out[0]].dtype) op.kind = OpKind::kCopy;
+    const OpId def = graph[narrow].def;
+    if (!def.valid() || !rounds(graph, graph[def])) continue;
+    log.absorbed.emplace(graph[narrow].name, graph[op.out[0]].name);
+    op.in[0] = graph[def].in[0];
+    if (graph[op.in[0].value].dtype == graph[op.out[0]].dtype) op.kind = OpKind::kCopy;
   }
-  return to;
+  return remove_dead_ops(std::move(graph), log);
 }
 
 }  // namespace fusec

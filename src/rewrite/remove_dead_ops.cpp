@@ -1,5 +1,7 @@
 // Ops that no output needs go; of the others, results that nobody reads become unnamed.
 // Stands after everything that replaces ops, and once at the start, so that nothing is spent on what is not needed.
+#include <vector>
+
 #include "rewrite/rebuild.h"
 #include "rewrite/rewrite.h"
 
@@ -34,20 +36,27 @@ void absorb_operands(const Graph& graph, OpId dead, const IdVec<ValueId, char>& 
 
 }  // namespace
 
-Graph remove_dead_ops(const Graph& graph, RewriteLog& log) {
+Graph remove_dead_ops(Graph graph, RewriteLog& log) {
   const IdVec<ValueId, char> live = live_values(graph);
-  auto needed = [&](const Op& op) {
-    for (ValueId v : op.out)
-      if (v.valid() && live[v]) return true;
-    return false;
-  };
-  if (!log.absorbed.empty())
-    for (size_t i = graph.ops.size(); i-- > 0;)
-      if (!needed(graph.ops[OpId(i)])) absorb_operands(graph, OpId(i), live, log);
-
-  Rebuild rebuild(graph);
+  std::vector<bool> needed(graph.ops.size());
+  bool all_live = true;
   for (size_t i = 0; i < graph.ops.size(); ++i)
-    if (needed(graph.ops[OpId(i)])) rebuild.copy(OpId(i), &live);
+    for (ValueId v : graph.ops[OpId(i)].out) {
+      if (!v.valid()) continue;
+      needed[i] = needed[i] || live[v];
+      all_live = all_live && live[v];
+    }
+  for (size_t i = graph.ops.size(); i-- > 0 && !log.absorbed.empty();) {
+    if (needed[i])
+      log.absorbed.erase(graph.name_of(OpId(i)));  // something else needs it as well
+    else
+      absorb_operands(graph, OpId(i), live, log);
+  }
+  if (all_live) return graph;
+
+  Rebuild rebuild(std::move(graph));
+  for (size_t i = 0; i < needed.size(); ++i)
+    if (needed[i]) rebuild.move(OpId(i), &live);
   return rebuild.finish();
 }
 

@@ -1,4 +1,5 @@
-// Graph → Graph passes that run before segmentation, and what they tell the report.
+// Graph → Graph passes that run before segmentation, and what they tell the report. A pass takes its graph by value: moved in, nothing is
+// copied but what changes.
 #pragma once
 
 #include <map>
@@ -11,27 +12,27 @@ namespace fusec {
 struct RewriteLog {
   // Dropped op → the equal op that stays.
   std::map<std::string, std::string> merged;
-  // Dropped op → an op whose computation now includes it (a constant folded, a cast relaxed). An entry counts only when the op is
-  // gone from the last graph; the report lists it beside the op that absorbed it, so that every written op has its segment.
+  // Dropped op → an op whose computation now includes it (a constant folded, a cast relaxed). The report lists it beside the op
+  // that absorbed it, so that every written op has its segment.
   std::map<std::string, std::string> absorbed;
 
-  // The op of the last graph that stands for `name`: itself, or the end of its chain of entries.
+  // The op of the last graph that stands for `name`: the end of its chain of entries, `name` itself without one.
   const std::string& standing_for(const std::string& name) const;
 };
 
 // softmax, layer_norm, rope, … → primitive ops, named RESULT.step, with `origin` set. The last op keeps the result's name.
-Graph expand_composites(const Graph& graph, RewriteLog& log);
+Graph expand_composites(Graph graph, RewriteLog& log);
 // Drops ops that no output needs; results that nobody reads become unnamed (invalid). What an absorbed op alone needed is absorbed too.
-Graph remove_dead_ops(const Graph& graph, RewriteLog& log);
+Graph remove_dead_ops(Graph graph, RewriteLog& log);
 // Evaluates ops whose operands are all constant (`full` and literals), in the op's own type and rounding, into `full` of the same name.
-Graph fold_constants(const Graph& graph, RewriteLog& log);
+Graph fold_constants(Graph graph, RewriteLog& log);
 // Casts that change nothing and algebra that is exact for every value (NaN, infinities and −0 included) become `copy`, which costs
 // nothing. No op disappears: a user's cast group stays the group that was written.
-Graph simplify(const Graph& graph, RewriteLog& log);
+Graph simplify(Graph graph, RewriteLog& log);
 // Keeps one of ops with equal kind, operands and attributes, at the place of the first. Ops as written are merged with their like;
 // what an expansion made gives way to them.
-Graph share_equal_ops(const Graph& graph, RewriteLog& log);
+Graph share_equal_ops(Graph graph, RewriteLog& log);
 // --relaxed-casts only: drops a down-cast that is followed by up-casts alone.
-Graph relax_casts(const Graph& graph, RewriteLog& log);
+Graph relax_casts(Graph graph, RewriteLog& log);
 
 }  // namespace fusec

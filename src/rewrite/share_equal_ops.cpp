@@ -2,7 +2,6 @@
 // Stands after simplify, which makes ops equal that were not. The others go at once, and the log says which op stands for them.
 #include <bit>
 #include <type_traits>
-#include <unordered_map>
 #include <unordered_set>
 
 #include "rewrite/rebuild.h"
@@ -87,23 +86,55 @@ bool equal(const Graph& graph, const Op& a, const Op& b) {
          graph.attrs(a) == graph.attrs(b);
 }
 
+// The ops that stay, found by hash: open addressing, so that of equal ops the first is met first.
+class Table {
+ public:
+  explicit Table(size_t ops) : hashes_(ops) {
+    size_t slots = 16;
+    while (slots < 2 * ops) slots *= 2;
+    slots_.resize(slots);
+  }
+  // The first op for which `matches` holds, or, with `op` added, nothing.
+  template <class Matches>
+  OpId find_or_add(OpId op, uint64_t hash, Matches matches) {
+    hashes_[op] = hash;
+    size_t slot = hash & (slots_.size() - 1);
+    for (; slots_[slot].valid(); slot = (slot + 1) & (slots_.size() - 1))
+      if (hashes_[slots_[slot]] == hash && matches(slots_[slot])) return slots_[slot];
+    slots_[slot] = op;
+    return {};
+  }
+
+ private:
+  IdVec<OpId, uint64_t> hashes_;
+  std::vector<OpId> slots_;
+};
+
 class Sharing {
  public:
-  Sharing(const Graph& graph, RewriteLog& log) : rebuild_(graph), to_(rebuild_.to), log_(log) {
-    for (const Op& op : graph.ops)
+  Sharing(Graph graph, RewriteLog& log) : graph_(std::move(graph)), log_(log), table_(graph_.ops.size()), stands_(graph_.values.size()), dropped_(graph_.ops.size()) {
+    for (const Op& op : graph_.ops)
       if (!op.origin.empty()) composites_.insert(op.origin);
+    for (size_t i = 0; i < stands_.size(); ++i) stands_[ValueId(i)] = ValueId(i);
   }
 
   Graph run() {
-    for (size_t i = 0; i < rebuild_.from.ops.size(); ++i) add(OpId(i));
-    for (auto& [dropped, kept] : log_.merged) kept = log_.standing_for(kept);
-    return rebuild_.finish();
+    for (size_t i = 0; i < graph_.ops.size(); ++i) visit(OpId(i));
+    if (!any_) return std::move(graph_);
+    for (Output& output : graph_.outputs) output.value = stands_[output.value];
+    // A kept op may have been renamed since.
+    for (auto& [dropped, kept] : log_.merged)
+      for (auto next = log_.merged.find(kept); next != log_.merged.end(); next = log_.merged.find(kept)) kept = next->second;
+    Rebuild rebuild(std::move(graph_));
+    for (size_t i = 0; i < dropped_.size(); ++i)
+      if (!dropped_[OpId(i)]) rebuild.move(OpId(i));
+    return rebuild.finish();
   }
 
  private:
   Author author(OpId id) const {
-    if (!to_[id].origin.empty()) return Author::kExpansion;
-    return composites_.contains(to_.name_of(id)) ? Author::kComposite : Author::kWritten;
+    if (!graph_[id].origin.empty()) return Author::kExpansion;
+    return composites_.contains(graph_.name_of(id)) ? Author::kComposite : Author::kWritten;
   }
 
   bool may_merge(OpId a, OpId b) const {
@@ -111,62 +142,54 @@ class Sharing {
     return x == y || x == Author::kExpansion || y == Author::kExpansion;
   }
 
-  void add(OpId old) {
-    const size_t values = to_.values.size(), attributes = to_.attributes.size();
-    const OpId made = rebuild_.copy(old);
-    const uint64_t hash = hash_of(to_, to_[made]);
-    OpId kept;
-    const auto [begin, end] = seen_.equal_range(hash);
-    for (auto it = begin; it != end; ++it)
-      if (equal(to_, to_[it->second], to_[made]) && may_merge(it->second, made) && !(kept < it->second)) kept = it->second;
-    if (!kept.valid()) {
-      seen_.emplace(hash, made);
-      return;
-    }
-    take_names(kept, made);
-    // The copy goes; results that only it had are the kept op's now.
-    std::vector<Value> results;
-    for (ValueId v : to_[made].out) results.push_back(v.valid() ? to_[v] : Value());
-    to_.ops.resize(made.index);
-    to_.values.resize(values);
-    to_.attributes.resize(attributes);
-    for (size_t r = 0; r < results.size(); ++r) {
-      const ValueId written = rebuild_.from[old].out[r];
-      if (!written.valid()) continue;
-      ValueId& result = to_.ops[kept].out[r];
+  void visit(OpId id) {
+    Op& op = graph_.ops[id];
+    for (Operand& operand : op.in)
+      if (operand.is_value()) operand.value = stands_[operand.value];
+    const OpId kept = table_.find_or_add(id, hash_of(graph_, op), [&](OpId other) { return equal(graph_, graph_[other], op) && may_merge(other, id); });
+    if (!kept.valid()) return;
+    dropped_[id] = 1;
+    any_ = true;
+    take_names(kept, id);
+    for (size_t r = 0; r < op.out.size(); ++r) {
+      if (!op.out[r].valid()) continue;
+      ValueId& result = graph_.ops[kept].out[r];
+      // A result that only the dropped op had moves over.
       if (!result.valid()) {
-        results[r].def = kept;
-        result = to_.values.push(std::move(results[r]));
+        result = op.out[r];
+        graph_.values[result].def = kept;
       }
-      rebuild_.map(written, result);
+      stands_[op.out[r]] = result;
     }
   }
 
-  // Logs that `made` is dropped, or, where `kept` has to give way, that its names are.
-  void take_names(OpId kept, OpId made) {
-    const bool gives_way = author(kept) == Author::kExpansion && author(made) != Author::kExpansion;
-    const std::string kept_name = to_.name_of(kept), made_name = to_.name_of(made);
-    log_.merged.insert_or_assign(gives_way ? kept_name : made_name, gives_way ? made_name : kept_name);
+  // Logs that `id` is dropped, or, where `kept` has to give way, that its names are.
+  void take_names(OpId kept, OpId id) {
+    const bool gives_way = author(kept) == Author::kExpansion && author(id) != Author::kExpansion;
+    const std::string &kept_name = graph_.name_of(kept), &name = graph_.name_of(id);
+    log_.merged.insert_or_assign(gives_way ? kept_name : name, gives_way ? name : kept_name);
     if (!gives_way) return;
-    Op& op = to_.ops[kept];
-    op.origin.clear();
-    op.at = to_[made].at;
-    for (size_t r = 0; r < op.out.size(); ++r)
-      if (op.out[r].valid() && to_[made].out[r].valid()) {
-        to_.values[op.out[r]].name = to_[to_[made].out[r]].name;
-        to_.values[op.out[r]].at = to_[to_[made].out[r]].at;
-      }
+    graph_.ops[kept].origin.clear();
+    graph_.ops[kept].at = graph_[id].at;
+    for (size_t r = 0; r < graph_[id].out.size(); ++r) {
+      const ValueId a = graph_[kept].out[r], b = graph_[id].out[r];
+      if (!a.valid() || !b.valid()) continue;
+      std::swap(graph_.values[a].name, graph_.values[b].name);
+      std::swap(graph_.values[a].at, graph_.values[b].at);
+    }
   }
 
-  Rebuild rebuild_;
-  Graph& to_;
+  Graph graph_;
   RewriteLog& log_;
+  Table table_;
+  IdVec<ValueId, ValueId> stands_;  // the value to read instead
+  IdVec<OpId, char> dropped_;
+  bool any_ = false;
   std::unordered_set<std::string> composites_;  // names of ops that were expanded
-  std::unordered_multimap<uint64_t, OpId> seen_;
 };
 
 }  // namespace
 
-Graph share_equal_ops(const Graph& graph, RewriteLog& log) { return Sharing(graph, log).run(); }
+Graph share_equal_ops(Graph graph, RewriteLog& log) { return Sharing(std::move(graph), log).run(); }
 
 }  // namespace fusec

@@ -4,7 +4,6 @@
 #include <limits>
 #include <optional>
 
-#include "rewrite/rebuild.h"
 #include "rewrite/rewrite.h"
 
 namespace fusec {
@@ -63,17 +62,16 @@ std::optional<size_t> unchanged_operand(const Graph& graph, const Op& op) {
 
 }  // namespace
 
-Graph simplify(const Graph& graph, RewriteLog&) {
-  Graph to = graph;
-  for (Op& op : to.ops) {
-    if (!is_pointwise(op.kind) || is_f8(to[op.out[0]].dtype)) continue;
-    const std::optional<size_t> kept = unchanged_operand(to, op);
+Graph simplify(Graph graph, RewriteLog&) {
+  for (Op& op : graph.ops) {
+    if (!is_pointwise(op.kind) || is_f8(graph[op.out[0]].dtype)) continue;
+    const std::optional<size_t> kept = unchanged_operand(graph, op);
     if (!kept) continue;
     op.in = {op.in[*kept]};
     op.kind = OpKind::kCopy;
     op.attrs = AttrsId();
   }
-  return to;
+  return graph;
 }
 
 }  // namespace fusec

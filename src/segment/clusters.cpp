@@ -7,7 +7,7 @@
 namespace fusec {
 
 namespace {
-constexpr size_t kSearchBudget = 20000;  // clusters visited before a path search gives up
+constexpr size_t kSearchBudget = 3000;  // clusters visited before a path search gives up
 }
 
 Refusal limits_refusal(const Facts& facts, const Target& target, const Evaluation& e, size_t op_count) {
@@ -57,6 +57,7 @@ Clusters::Clusters(const Facts& facts, const Target& target)
     std::vector<ValueId> writes;
     for (ValueId v : facts.graph[node].out)
       if (v.valid() && (facts.is_output(v) || !readers_[v].empty())) writes.push_back(v);
+    std::sort(writes.begin(), writes.end());
     c.cost.evaluation = evaluator_.evaluate(closures[n], writes);
     c.cost.op_count = closures[n].size();
     if (c.anchored) c.cost.plan = scheduler_.plan(closures[n], writes);
@@ -181,8 +182,38 @@ Evaluation Clusters::join_estimate(ClusterId ia, ClusterId ib) {
   return u;
 }
 
-double Clusters::estimated_gain(ClusterId a, ClusterId b) {
-  return clusters_[a].cost.us + clusters_[b].cost.us - kernel_us(join_estimate(a, b), target_);
+// What the union saves, from the smaller side's values alone: reads in common, and what one side writes for the other.
+double Clusters::estimated_gain(ClusterId ia, ClusterId ib) {
+  const Evaluation& ea = clusters_[ia].cost.evaluation;
+  const Evaluation& eb = clusters_[ib].cost.evaluation;
+  const bool a_small = ea.reads.size() + ea.writes.size() <= eb.reads.size() + eb.writes.size();
+  const Evaluation& small = a_small ? ea : eb;
+  const Evaluation& large = a_small ? eb : ea;
+  auto has_write = [](const Evaluation& e, ValueId v) { return std::binary_search(e.writes.begin(), e.writes.end(), v); };
+  int64_t saved = 0;
+  double producer_scale = 1;
+  auto inside = [&](ValueId v, const Read& read) {
+    saved += touched_bytes(facts_, read) + (stays_written(v, ia, ib) ? 0 : written_bytes(facts_, v));
+    double evals = 0;
+    for (const Context& c : read.contexts) evals += c.evals;
+    if (facts_.elems(v) > 1) producer_scale = std::max(producer_scale, evals / static_cast<double>(facts_.elems(v)));
+  };
+  bool small_produces = false;
+  for (const Read& r : small.reads) {
+    if (has_write(large, r.value)) inside(r.value, r);
+    else if (const Read* other = find_read(large, r.value))
+      saved += std::min(touched_bytes(facts_, r) + touched_bytes(facts_, *other) - std::max(touched_bytes(facts_, r), touched_bytes(facts_, *other)), facts_.bytes(r.value));
+  }
+  for (ValueId v : small.writes)
+    if (const Read* r = find_read(large, v)) {
+      small_produces = true;
+      inside(v, *r);
+    }
+  Evaluation u;
+  u.bytes_read = ea.bytes_read + ea.bytes_written + eb.bytes_read + eb.bytes_written - saved;
+  u.instructions = small.instructions * (small_produces ? producer_scale : 1) + large.instructions * (small_produces ? 1 : producer_scale);
+  u.atomics = ea.atomics + eb.atomics;
+  return clusters_[ia].cost.us + clusters_[ib].cost.us - kernel_us(u, target_);
 }
 
 ClusterCost Clusters::join(ClusterId a, ClusterId b) {
@@ -221,16 +252,11 @@ std::vector<ClusterId> Clusters::successors(ClusterId id) {
   return next;
 }
 
-size_t Clusters::count_successors(ClusterId id, size_t limit) {
-  std::vector<ClusterId> found;
-  for (ValueId v : clusters_[id].cost.evaluation.writes)
-    for (OpId reader : readers_[v]) {
-      const ClusterId c = of(reader);
-      if (c == id || std::find(found.begin(), found.end(), c) != found.end()) continue;
-      found.push_back(c);
-      if (found.size() >= limit) return limit;
-    }
-  return found.size();
+bool Clusters::leads_only_to(ClusterId a, ClusterId b) {
+  for (ValueId v : clusters_[a].cost.evaluation.writes)
+    for (OpId reader : readers_[v])
+      if (const ClusterId c = of(reader); c != a && c != b) return false;
+  return true;
 }
 
 std::vector<ClusterId> Clusters::predecessors(ClusterId id) {
@@ -276,8 +302,7 @@ ClusterId Clusters::between(ClusterId a, ClusterId b, bool& gave_up) {
   if (clusters_[a].order > clusters_[b].order) std::swap(a, b);
   ClusterId via;
   // All paths from a go to b at once, or all paths to b come from a: nothing can lie between, and nothing has to move.
-  const std::vector<ClusterId> next = successors(a);
-  if (next.empty() || (next.size() == 1 && next[0] == b)) return via;
+  if (leads_only_to(a, b)) return via;
   const std::vector<ClusterId> previous = predecessors(b);
   if (previous.empty() || (previous.size() == 1 && previous[0] == a)) return via;
   if (!search(a, b, true, after_, via)) gave_up = true;
@@ -305,8 +330,7 @@ ClusterId Clusters::merge(ClusterId a, ClusterId b, ClusterCost cost) {
     n = places.size() - after_.size();
     for (ClusterId c : after_) clusters_[c].order = places[n++];
   } else {
-    const std::vector<ClusterId> next = successors(a);
-    if (next.empty() || (next.size() == 1 && next[0] == b)) order = clusters_[b].order;
+    if (leads_only_to(a, b)) order = clusters_[b].order;
   }
   const ClusterId into = clusters_[a].nodes.size() >= clusters_[b].nodes.size() ? a : b, gone = into == a ? b : a;
   Cluster &c = clusters_[into], &g = clusters_[gone];

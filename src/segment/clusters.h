@@ -52,9 +52,8 @@ class Clusters {
   ClusterId between(ClusterId a, ClusterId b, bool& gave_up);
   // Needs: not between(a, b), asked just before. Returns the union's id.
   ClusterId merge(ClusterId a, ClusterId b, ClusterCost cost);
-  // Clusters that read what this one writes (each once).
-  std::vector<ClusterId> successors(ClusterId id);
-  size_t count_successors(ClusterId id, size_t limit);
+  // Whether nothing but b reads what a writes.
+  bool leads_only_to(ClusterId a, ClusterId b);
 
   const std::vector<OpId>& readers(ValueId v) const { return readers_[v]; }
   const Facts& facts() const { return facts_; }
@@ -67,6 +66,7 @@ class Clusters {
   void make_cluster(OpId node);
   bool stays_written(ValueId v, ClusterId a, ClusterId b);
   Evaluation join_estimate(ClusterId a, ClusterId b);
+  std::vector<ClusterId> successors(ClusterId id);
   std::vector<ClusterId> predecessors(ClusterId id);
   bool search(ClusterId from, ClusterId to, bool forward, std::vector<ClusterId>& found, ClusterId& via);
 

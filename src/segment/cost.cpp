@@ -11,7 +11,7 @@ namespace fusec {
 SegmentCost cost_of(const Graph& graph, const Segment& segment, const Target& target) { return CostModel(graph, target).cost_of(segment); }
 
 CostModel::CostModel(const Graph& graph, const Target& target)
-    : facts_(std::make_shared<Facts>(graph)), target_(target), evaluator_(std::make_shared<Evaluator>(*facts_)) {}
+    : facts_(std::make_shared<Facts>(graph, Facts::Order::kAsListed)), target_(target), evaluator_(std::make_shared<Evaluator>(*facts_)) {}
 
 SegmentCost CostModel::cost_of(const Segment& segment) {
   std::vector<OpId> ops = segment.ops;

@@ -67,7 +67,7 @@ std::vector<CastGroup> Explainer::parts_without_anchors(const CastGroup& group) 
   return result;
 }
 
-std::vector<CastGroup> Explainer::settle_groups(const std::vector<CastGroup>& groups, const std::vector<Segment>& segments, const std::vector<Kernel>& kernels) {
+std::vector<CastGroup> Explainer::settle_groups(const std::vector<CastGroup>& groups, const std::vector<Segment>& segments, const std::vector<PlannedKernel>& kernels) {
   IdVec<OpId, std::vector<uint32_t>> segments_of(clusters_.facts().graph.ops.size());
   for (uint32_t s = 0; s < segments.size(); ++s) {
     for (OpId op : segments[s].ops) segments_of[op].push_back(s);

@@ -108,11 +108,17 @@ uint64_t hash_attrs(const Facts& facts, const Attrs& a) {
 
 }  // namespace
 
-Facts::Facts(const Graph& g) : graph(g), typical_(typical_values(g.symbols)) {
+Facts::Facts(const Graph& g, Order how) : graph(g), typical_(typical_values(g.symbols)) {
   measure();
   find_needed_and_users();
   classify();
-  order();
+  if (how == Order::kStructural) {
+    order();
+  } else {
+    for (size_t i = 0; i < graph.ops.size(); ++i)
+      if (needed(OpId(i))) ordered_.push_back(OpId(i));
+  }
+  for (size_t n = 0; n < ordered_.size(); ++n) rank_[ordered_[n]] = static_cast<uint32_t>(n);
 }
 
 void Facts::measure() {
@@ -295,7 +301,6 @@ void Facts::order() {
     if (full[a] != full[b]) return full[a] < full[b];
     return a < b;
   });
-  for (size_t n = 0; n < ordered_.size(); ++n) rank_[ordered_[n]] = static_cast<uint32_t>(n);
 }
 
 }  // namespace fusec

@@ -14,7 +14,9 @@ constexpr bool is_anchor(Role r) { return r >= Role::kReduction; }
 
 class Facts {
  public:
-  explicit Facts(const Graph& graph);
+  // kStructural: an order of the ops that names and the op list do not influence, for decisions; else simply that of the op list.
+  enum class Order : uint8_t { kStructural, kAsListed };
+  explicit Facts(const Graph& graph, Order order = Order::kStructural);
 
   const Graph& graph;
 
@@ -39,7 +41,7 @@ class Facts {
   bool in_place(OpId op) const { return in_place_[op]; }
   bool is_aliased_input(ValueId v) const { return aliased_input_[v]; }
 
-  // Needed ops in a topological order that names and the order of the op list do not influence (up to symmetric ops).
+  // Needed ops in a topological order.
   const std::vector<OpId>& ordered() const { return ordered_; }
   uint32_t rank(OpId op) const { return rank_[op]; }
 

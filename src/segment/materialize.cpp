@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <utility>
 
 #include "segment/min_cut.h"
 #include "support/check.h"
@@ -12,7 +13,7 @@ namespace {
 
 constexpr size_t kRegion = 300;              // values considered behind what a kernel reads
 constexpr int64_t kLeastBytes = 64 << 10;    // less is not worth a change
-constexpr double kArithmeticShares[] = {1.0, 0.3, 0.03};  // instructions hide behind memory to a degree: several guesses, judged by the whole cost
+constexpr double kArithmeticShares[] = {1.0, 0.2};  // instructions hide behind memory to a degree: several guesses, judged by the whole cost
 
 class Materializer {
  public:
@@ -24,12 +25,12 @@ class Materializer {
         stamp_of_(facts_.graph.ops.size()),
         stop_of_(facts_.graph.values.size()) {}
 
-  std::vector<Kernel> run() {
+  std::vector<PlannedKernel> run() {
     std::vector<ClusterId> ids = clusters_.all();
     std::sort(ids.begin(), ids.end(), [&](ClusterId a, ClusterId b) { return clusters_[a].order < clusters_[b].order; });
     for (ClusterId id : ids) {
       const Cluster& c = clusters_[id];
-      Kernel k{id, clusters_.floating().closure(c.nodes), {}, c.cost.evaluation.writes, c.cost.plan};
+      PlannedKernel k{id, clusters_.floating().closure(c.nodes), {}, c.cost.evaluation.writes, c.cost.plan};
       for (const Read& r : c.cost.evaluation.reads) k.reads.push_back(r.value);
       std::sort(k.writes.begin(), k.writes.end());
       for (OpId node : c.nodes) home_[node] = static_cast<uint32_t>(kernels_.size());
@@ -37,29 +38,29 @@ class Materializer {
       us_.push_back(c.cost.us);
       kernels_.push_back(std::move(k));
     }
-    for (int pass = 0; pass < 2; ++pass) {
-      bool changed = false;
-      for (size_t k = 0; k < kernels_.size(); ++k) changed |= improve(k);
-      if (!changed) break;
-    }
+    // Once more where a neighbour's change may have made another choice better.
+    dirty_.assign(kernels_.size(), 1);
+    for (int pass = 0; pass < 2; ++pass)
+      for (size_t k = 0; k < kernels_.size(); ++k)
+        if (std::exchange(dirty_[k], 0)) improve(k);
     drop_unneeded();
     return std::move(kernels_);
   }
 
  private:
   struct Change {
-    std::vector<std::pair<size_t, Kernel>> kernels;  // new states
+    std::vector<std::pair<size_t, PlannedKernel>> kernels;  // new states
     std::vector<double> us;
     double gain = 0;
   };
 
-  bool writes(const Kernel& k, ValueId v) const { return std::binary_search(k.writes.begin(), k.writes.end(), v); }
+  bool writes(const PlannedKernel& k, ValueId v) const { return std::binary_search(k.writes.begin(), k.writes.end(), v); }
 
   double us_of_bytes(ValueId v) const { return static_cast<double>(facts_.bytes(v)) / (clusters_.target().bandwidth_gbps * 1e3); }
 
   // Tries to read less, or narrower, values for kernel `at`.
   bool improve(size_t at) {
-    const Kernel& k = kernels_[at];
+    const PlannedKernel& k = kernels_[at];
     std::vector<ValueId> crossing;
     int64_t bytes = 0;
     for (ValueId v : k.reads) {
@@ -69,9 +70,11 @@ class Materializer {
     }
     if (crossing.empty() || bytes < kLeastBytes || k.plan.kind == SegmentKind::kLibrary) return false;
     Change best;
+    std::vector<std::vector<ValueId>> tried{k.reads};
     for (double share : kArithmeticShares) {
       std::vector<ValueId> reads = cheapest_reads(at, crossing, share);
-      if (reads == k.reads) continue;
+      if (std::find(tried.begin(), tried.end(), reads) != tried.end()) continue;
+      tried.push_back(reads);
       Change change = judge(at, std::move(reads));
       if (change.gain > best.gain + 1e-3) best = std::move(change);
     }
@@ -82,29 +85,36 @@ class Materializer {
 
   // The minimum cut: the values that kernel `at` should read.
   std::vector<ValueId> cheapest_reads(size_t at, const std::vector<ValueId>& crossing, double arithmetic_share) {
-    const Kernel& k = kernels_[at];
+    const PlannedKernel& k = kernels_[at];
     const Graph& graph = facts_.graph;
     MinCut cut;
     const uint32_t source = cut.add_node(), sink = cut.add_node();
     std::vector<ValueId> region;
+    std::vector<double> behind;                      // µs to recompute from there on, along the first path found
     std::unordered_map<uint32_t, uint32_t> node_of;  // value → its "made" node; the next one is "at hand"
-    auto enter = [&](ValueId v) {
+    auto enter = [&](ValueId v, double us) {
       auto [it, fresh] = node_of.try_emplace(v.index, 0);
       if (fresh) {
         it->second = cut.add_node();
         cut.add_node();
         region.push_back(v);
+        behind.push_back(us);
       }
       return it->second;
     };
-    for (ValueId v : crossing) cut.add_edge(enter(v) + 1, sink, MinCut::kInfinite);
+    // Arithmetic beyond what the kernel's memory time hides and what storing costs is never worth it.
+    double most_us = us_[at];
+    for (ValueId v : crossing) {
+      cut.add_edge(enter(v, 0) + 1, sink, MinCut::kInfinite);
+      most_us += 2 * us_of_bytes(v);
+    }
     for (size_t n = 0; n < region.size(); ++n) {
       const ValueId v = region[n];
       const uint32_t made = node_of[v.index];
       cut.add_edge(made, made + 1, store_cost(at, v));
       const OpId def = graph[v].def;
       const bool fixed = !def.valid() || facts_.is_anchor(def) || graph[def].kind == OpKind::kBitcast || evaluated_here(k, def) ||
-                         (region.size() > kRegion && clusters_.floating().is_node(def));
+                         ((region.size() > kRegion || behind[n] > most_us) && clusters_.floating().is_node(def));
       if (fixed) {
         cut.add_edge(source, made, MinCut::kInfinite);
         continue;
@@ -112,7 +122,7 @@ class Materializer {
       const double us = facts_.instructions(def) * static_cast<double>(facts_.elems(facts_.result(def))) / clusters_.target().instructions_per_us;
       cut.add_edge(source, made, us * arithmetic_share + 1e-6);
       for (const Operand& o : graph[def].in)
-        if (o.is_value()) cut.add_edge(enter(o.value) + 1, made, MinCut::kInfinite);
+        if (o.is_value()) cut.add_edge(enter(o.value, behind[n] + us) + 1, made, MinCut::kInfinite);
     }
     if (cut.solve(source, sink) >= MinCut::kInfinite / 2) return k.reads;
     std::vector<ValueId> reads;
@@ -125,13 +135,13 @@ class Materializer {
     return reads;
   }
 
-  bool evaluated_here(const Kernel& k, OpId op) const {
+  bool evaluated_here(const PlannedKernel& k, OpId op) const {
     return std::binary_search(k.ops.begin(), k.ops.end(), op, [&](OpId a, OpId b) { return facts_.rank(a) < facts_.rank(b); });
   }
 
   // µs that reading v in kernel `at` costs, its write included where this kernel is what it is written for.
   double store_cost(size_t at, ValueId v) {
-    const Kernel& k = kernels_[at];
+    const PlannedKernel& k = kernels_[at];
     const OpId def = facts_.graph[v].def;
     const bool reads_now = std::binary_search(k.reads.begin(), k.reads.end(), v);
     if (def.valid() && evaluated_here(k, def)) return 0;
@@ -148,7 +158,7 @@ class Materializer {
   }
 
   // The kernel's ops that its writes need, and what they read; values in `stops` come from memory.
-  void prune(Kernel& k, const std::vector<ValueId>& stops) {
+  void prune(PlannedKernel& k, const std::vector<ValueId>& stops) {
     ++stamp_;
     for (ValueId v : stops) stop_of_[v] = stamp_;
     std::vector<OpId> ops;
@@ -174,7 +184,7 @@ class Materializer {
   }
 
   // µs of a kernel's new state; nothing when no schedule holds it.
-  std::optional<double> cost(Kernel& k) {
+  std::optional<double> cost(PlannedKernel& k) {
     if (k.writes.empty()) return 0;
     k.plan = clusters_.scheduler().plan(k.ops, k.writes);
     if (!k.plan.ok) return std::nullopt;
@@ -186,13 +196,13 @@ class Materializer {
 
   Change judge(size_t at, std::vector<ValueId> reads) {
     Change change;
-    Kernel next = kernels_[at];
+    PlannedKernel next = kernels_[at];
     prune(next, reads);
     for (OpId op : next.ops)
       if (!evaluated_here(kernels_[at], op) && facts_.is_anchor(op)) return change;
     std::vector<size_t> touched;
-    std::unordered_map<size_t, Kernel> homes;
-    auto home_state = [&](ValueId v) -> Kernel& {
+    std::unordered_map<size_t, PlannedKernel> homes;
+    auto home_state = [&](ValueId v) -> PlannedKernel& {
       const size_t home = home_[facts_.graph[v].def];
       return homes.try_emplace(home, kernels_[home]).first->second;
     };
@@ -206,11 +216,11 @@ class Materializer {
       if (!def.valid()) continue;
       FUSEC_CHECK(home_[def] < at, "a kernel would read what comes later: " + facts_.graph[v].name);
       if (writes(kernels_[home_[def]], v)) continue;
-      Kernel& home = home_state(v);
+      PlannedKernel& home = home_state(v);
       home.writes.insert(std::lower_bound(home.writes.begin(), home.writes.end(), v), v);
     }
     double gain = 0;
-    auto add = [&](size_t index, Kernel state) {
+    auto add = [&](size_t index, PlannedKernel state) {
       const std::optional<double> us = cost(state);
       if (!us) return false;
       gain += us_[index] - *us;
@@ -222,7 +232,7 @@ class Materializer {
     for (auto& [index, state] : homes) touched.push_back(index);
     std::sort(touched.begin(), touched.end());
     for (size_t index : touched) {
-      Kernel& state = homes.at(index);
+      PlannedKernel& state = homes.at(index);
       const std::vector<ValueId> stops = state.reads;
       prune(state, stops);
       if (!add(index, std::move(state))) return {};
@@ -236,15 +246,22 @@ class Materializer {
       auto& [index, state] = change.kernels[n];
       for (ValueId v : kernels_[index].reads) --reader_count_[v];
       for (ValueId v : state.reads) ++reader_count_[v];
+      // A producer's other readers pay another share of its stores now.
+      for (ValueId v : kernels_[index].writes)
+        if (!writes(state, v)) for_each_reader(v, [&](uint32_t reader) { dirty_[reader] = 1; });
       us_[index] = change.us[n];
       kernels_[index] = std::move(state);
     }
   }
 
+  void for_each_reader(ValueId v, auto&& use) {
+    for (OpId node : clusters_.readers(v)) use(home_[node]);
+  }
+
   // Stores that nobody reads, and kernels that store nothing, from the last kernel back.
   void drop_unneeded() {
     for (size_t n = kernels_.size(); n-- > 0;) {
-      Kernel& k = kernels_[n];
+      PlannedKernel& k = kernels_[n];
       const size_t before = k.writes.size();
       std::erase_if(k.writes, [&](ValueId v) { return !facts_.is_output(v) && reader_count_[v] == 0; });
       if (k.writes.size() == before) continue;
@@ -254,13 +271,14 @@ class Materializer {
       for (ValueId v : k.reads) ++reader_count_[v];
       if (!k.writes.empty()) k.plan = clusters_.scheduler().plan(k.ops, k.writes);
     }
-    std::erase_if(kernels_, [](const Kernel& k) { return k.writes.empty(); });
+    std::erase_if(kernels_, [](const PlannedKernel& k) { return k.writes.empty(); });
   }
 
   Clusters& clusters_;
   const Facts& facts_;
-  std::vector<Kernel> kernels_;
+  std::vector<PlannedKernel> kernels_;
   std::vector<double> us_;
+  std::vector<uint8_t> dirty_;
   IdVec<OpId, uint32_t> home_;
   IdVec<ValueId, uint32_t> reader_count_;
   IdVec<OpId, uint32_t> stamp_of_;
@@ -270,6 +288,6 @@ class Materializer {
 
 }  // namespace
 
-std::vector<Kernel> materialize(Clusters& clusters) { return Materializer(clusters).run(); }
+std::vector<PlannedKernel> materialize(Clusters& clusters) { return Materializer(clusters).run(); }
 
 }  // namespace fusec

@@ -10,7 +10,7 @@
 namespace fusec {
 
 // A kernel with everything it evaluates, recomputed ops included.
-struct Kernel {
+struct PlannedKernel {
   ClusterId cluster;
   std::vector<OpId> ops;         // rank order
   std::vector<ValueId> reads;    // from memory, by id
@@ -19,6 +19,6 @@ struct Kernel {
 };
 
 // Kernels in a topological order; those that nobody needs any more are dropped.
-std::vector<Kernel> materialize(Clusters& clusters);
+std::vector<PlannedKernel> materialize(Clusters& clusters);
 
 }  // namespace fusec

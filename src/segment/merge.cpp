@@ -56,7 +56,7 @@ void MergeSearch::merge_groups(const std::vector<CastGroup>& groups) {
 bool MergeSearch::is_chain(ClusterId a, ClusterId b) {
   if (clusters_[a].anchored || clusters_[b].anchored) return false;
   if (clusters_[a].order > clusters_[b].order) std::swap(a, b);
-  return clusters_.count_successors(a, 2) == 1 && clusters_.successors(a)[0] == b;
+  return !clusters_[a].cost.evaluation.writes.empty() && clusters_.leads_only_to(a, b);
 }
 
 void MergeSearch::push(OpId node_a, OpId node_b, bool chains_only) {

@@ -13,6 +13,8 @@ constexpr double kL2Share = 0.75;            // of the L2 cache, for rows that a
 constexpr int64_t kClusterBlocks = 8;        // portable cluster size, sm_90 and later
 constexpr int64_t kElemsPerClusterBlock = 4096;
 constexpr int64_t kSectorBytes = 32;         // columns that a block takes together where rows are strided
+constexpr uint8_t kMaxPhases = 24;           // barriers between anchors of one kernel
+constexpr float kRemakeInstructions = 32;    // a row's value that takes more is held, not made again from what is held
 
 struct RuleRow {
   Rule rule;
@@ -26,6 +28,7 @@ constexpr RuleRow kRules[] = {
     {Rule::kNoSchedule, "no schedule holds both"},
     {Rule::kLibrary, "a matrix product stands alone"},
     {Rule::kTooManyOps, "too many ops in one kernel"},
+    {Rule::kTooManyPhases, "too many phases"},
     {Rule::kTooManyCopies, "too many copies of an op"},
     {Rule::kParameters, "kernel parameters"},
     {Rule::kCycle, "cycle"},
@@ -55,7 +58,7 @@ struct Scheduler::Case {
   const std::vector<OpId>& ops;
   const std::vector<ValueId>& roots;
   std::vector<uint8_t> depends;  // by place: depends on an anchor among the ops
-  std::vector<uint8_t> phase;    // by place: anchors on the longest path to it, at most 31
+  std::vector<uint8_t> phase;    // by place: anchors on the longest path to it, at most kMaxPhases + 1
   std::vector<OpId> anchors;
   bool chained = false;          // an anchor depends on another
 };
@@ -82,7 +85,7 @@ Plan Scheduler::plan(const std::vector<OpId>& ops, const std::vector<ValueId>& r
       if (!def.valid() || member_[def] != stamp_) continue;
       const size_t d = place_[def];
       c.depends[n] |= c.depends[d] | facts_.is_anchor(def);
-      c.phase[n] = std::max<uint8_t>(c.phase[n], static_cast<uint8_t>(std::min(31, c.phase[d] + (facts_.is_anchor(def) ? 1 : 0))));
+      c.phase[n] = std::max<uint8_t>(c.phase[n], static_cast<uint8_t>(std::min<int>(kMaxPhases + 1, c.phase[d] + (facts_.is_anchor(def) ? 1 : 0))));
     }
     if (facts_.is_anchor(ops[n])) {
       c.anchors.push_back(ops[n]);
@@ -103,6 +106,10 @@ Plan Scheduler::plan(const std::vector<OpId>& ops, const std::vector<ValueId>& r
   };
   if (std::any_of(c.anchors.begin(), c.anchors.end(), [&](OpId a) { return facts_.role(a) == Role::kLibrary; })) {
     consider(library(c, plan));
+    return best;
+  }
+  if (*std::max_element(c.phase.begin(), c.phase.end()) > kMaxPhases) {
+    best.refusal = {Rule::kTooManyPhases, "too many phases: more than " + std::to_string(kMaxPhases) + " anchors in a row in one kernel"};
     return best;
   }
   if (consider(single_pass(c, plan)) || consider(inline_loops(c, plan))) return best;
@@ -217,7 +224,7 @@ bool Scheduler::by_rows(const Case& c, Plan& plan, bool across) {
   const int64_t row_elems = static_cast<int64_t>(static_cast<double>(iteration) / mapping.rows);
   const int64_t split = clusters ? std::clamp<int64_t>(row_elems / kElemsPerClusterBlock, 1, kClusterBlocks) : 1;
   plan.parallel = std::min(1.0, mapping.rows * static_cast<double>(split) / sms);
-  plan.kind = c.chained || std::any_of(c.depends.begin(), c.depends.end(), [](uint8_t d) { return d; }) ? SegmentKind::kPersistent : SegmentKind::kReduction;
+  plan.kind = SegmentKind::kPersistent;
   for (OpId a : c.anchors) {
     if (facts_.role(a) == Role::kSort) plan.kind = SegmentKind::kSort;
     else if (facts_.role(a) == Role::kScan && plan.kind != SegmentKind::kSort) plan.kind = SegmentKind::kScan;
@@ -226,32 +233,22 @@ bool Scheduler::by_rows(const Case& c, Plan& plan, bool across) {
   return true;
 }
 
-// Bytes of a row that must be kept from one phase to a later one. `iteration`: elements of the largest anchor's operand.
+// Bytes of a row that must be kept from one phase to a later one, at the phase where that is most. `iteration`: elements of the largest
+// anchor's operand.
 int64_t Scheduler::held_bytes(const Case& c, double rows, int64_t& iteration) {
-  // The phases in which each op runs: values that depend on no anchor are computed in every phase that uses them.
-  std::vector<uint32_t> mask(c.ops.size());
-  ++stamp_;
-  for (OpId op : c.ops) member_[op] = stamp_;
-  std::vector<ValueId> reads;
-  double held = 0;
-  int64_t narrowest = 8, strided = 1;
   for (OpId a : c.anchors) iteration = std::max(iteration, facts_.work(a));
   const double large = static_cast<double>(iteration) / 2;
+  // The phases in which each op's result is used: a value that depends on no anchor is computed in every phase that uses it.
+  std::vector<uint32_t> used(c.ops.size());
+  std::vector<ValueId> reads;
+  auto phases_of = [&](size_t n) { return c.depends[n] || facts_.is_anchor(c.ops[n]) ? 1u << c.phase[n] : used[n] ? used[n] : 1u; };
   for (size_t n = c.ops.size(); n-- > 0;) {
-    const OpId id = c.ops[n];
-    const Op& op = facts_.graph[id];
-    const bool fixed = c.depends[n] || facts_.is_anchor(id);
-    const uint32_t phases = fixed ? 1u << c.phase[n] : mask[n] ? mask[n] : 1u;
-    if (facts_.is_anchor(id) && mask[n]) {
-      // an anchor's result, where a row has several elements of it
-      const double bytes = static_cast<double>(facts_.bytes(facts_.result(id)));
-      if (static_cast<double>(facts_.elems(facts_.result(id))) > rows) held += bytes / rows;
-    }
-    for (const Operand& o : op.in) {
+    const bool whole_rows = facts_.is_anchor(c.ops[n]) || static_cast<double>(facts_.elems(facts_.result(c.ops[n]))) >= large;
+    for (const Operand& o : facts_.graph[c.ops[n]].in) {
       if (!o.is_value()) continue;
       const OpId def = facts_.graph[o.value].def;
       if (def.valid() && member_[def] == stamp_) {
-        mask[place_[def]] |= phases;
+        used[place_[def]] |= phases_of(n);
         continue;
       }
       if (read_stamp_[o.value] != stamp_) {
@@ -259,21 +256,41 @@ int64_t Scheduler::held_bytes(const Case& c, double rows, int64_t& iteration) {
         read_mask_[o.value] = 0;
         reads.push_back(o.value);
       }
-      // gathered and sliced parts are not the row
-      if (static_cast<double>(facts_.elems(facts_.result(id))) >= large || facts_.is_anchor(id)) read_mask_[o.value] |= phases;
+      if (whole_rows) read_mask_[o.value] |= phases_of(n);  // gathered and sliced parts are not the row
     }
   }
+  double held[kMaxPhases + 2] = {};
+  auto hold = [&](uint32_t first, uint32_t phases, ValueId v) {
+    for (uint32_t p = first; (phases >> (p + 1)) != 0; ++p) held[p] += static_cast<double>(facts_.bytes(v)) / rows;
+  };
+  int64_t narrowest = 8, strided = 1;
   for (ValueId v : reads) {
     if (std::popcount(read_mask_[v]) < 2 || static_cast<double>(facts_.elems(v)) < large) continue;
-    held += static_cast<double>(facts_.bytes(v)) / rows;
+    hold(static_cast<uint32_t>(std::countr_zero(read_mask_[v])), read_mask_[v], v);
     narrowest = std::min<int64_t>(narrowest, bytes_of(facts_.graph[v].dtype));
+  }
+  // Results of anchors with several elements a row, and values that are dear to make again from what is held.
+  std::vector<float> remake(c.ops.size());
+  for (size_t n = 0; n < c.ops.size(); ++n) {
+    const ValueId v = facts_.result(c.ops[n]);
+    const uint32_t first = facts_.is_anchor(c.ops[n]) || c.depends[n] ? c.phase[n] : static_cast<uint32_t>(std::countr_zero(phases_of(n)));
+    if (facts_.is_anchor(c.ops[n])) {
+      if (static_cast<double>(facts_.elems(v)) > rows) hold(first, used[n], v);
+      continue;
+    }
+    remake[n] = static_cast<float>(facts_.instructions(c.ops[n]));
+    for (const Operand& o : facts_.graph[c.ops[n]].in)
+      if (const OpId def = o.is_value() ? facts_.graph[o.value].def : OpId(); def.valid() && member_[def] == stamp_) remake[n] += remake[place_[def]];
+    if (remake[n] <= kRemakeInstructions || (used[n] >> (first + 1)) == 0 || static_cast<double>(facts_.elems(v)) < large) continue;
+    hold(first, used[n], v);
+    remake[n] = 0;
   }
   // Where the fastest axis is not in the row, a block takes a sector's worth of neighbouring rows.
   for (OpId a : c.anchors) {
     const auto signature = axes_signature(facts_, a);
     if (!signature.empty() && signature.back() > 0) strided = std::max(strided, std::min<int64_t>(signature.back(), kSectorBytes / narrowest));
   }
-  return static_cast<int64_t>(held) * strided;
+  return static_cast<int64_t>(*std::max_element(std::begin(held), std::end(held))) * strided;
 }
 
 // Reductions of a few elements are loops inside a thread; everything else is pointwise. Not where a result is broadcast: each thread would

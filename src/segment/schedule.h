@@ -20,6 +20,7 @@ enum class Rule : uint8_t {
   kNoSchedule,     // no family holds both
   kLibrary,        // matrix products stand alone
   kTooManyOps,
+  kTooManyPhases,
   kTooManyCopies,  // views would make an op's value again at too many places
   kParameters,     // kernel parameters
   kCycle,          // joining would close a cycle

@@ -21,7 +21,7 @@ namespace {
 
 // Kernels that write each value, and that read it.
 struct Traffic {
-  explicit Traffic(const Facts& facts, const std::vector<Kernel>& kernels) : writer(facts.graph.values.size(), UINT32_MAX), readers(facts.graph.values.size()) {
+  explicit Traffic(const Facts& facts, const std::vector<PlannedKernel>& kernels) : writer(facts.graph.values.size(), UINT32_MAX), readers(facts.graph.values.size()) {
     for (size_t k = 0; k < kernels.size(); ++k) {
       for (ValueId v : kernels[k].writes) writer[v] = static_cast<uint32_t>(k);
       for (ValueId v : kernels[k].reads) readers[v].push_back(static_cast<uint32_t>(k));
@@ -33,7 +33,7 @@ struct Traffic {
 
 // Launch order: topological; of those that are ready the one with the lowest rank. A kernel that overwrites an input waits for the
 // input's other readers where that closes no cycle.
-std::vector<uint32_t> launch_order(const Facts& facts, const std::vector<Kernel>& kernels, const Traffic& traffic) {
+std::vector<uint32_t> launch_order(const Facts& facts, const std::vector<PlannedKernel>& kernels, const Traffic& traffic) {
   std::vector<std::vector<uint32_t>> next(kernels.size());
   std::vector<uint32_t> waiting(kernels.size());
   auto edge = [&](uint32_t from, uint32_t to) {
@@ -84,7 +84,7 @@ std::vector<uint32_t> launch_order(const Facts& facts, const std::vector<Kernel>
   return order;
 }
 
-std::vector<Segment> make_segments(const Facts& facts, Clusters& clusters, const std::vector<Kernel>& kernels) {
+std::vector<Segment> make_segments(const Facts& facts, Clusters& clusters, const std::vector<PlannedKernel>& kernels) {
   // An op is at home in the kernel that it was merged into, if that still evaluates it; else in the first that does.
   IdVec<OpId, uint32_t> home(facts.graph.ops.size(), UINT32_MAX);
   for (uint32_t k = 0; k < kernels.size(); ++k)
@@ -105,7 +105,7 @@ std::vector<Segment> make_segments(const Facts& facts, Clusters& clusters, const
   return segments;
 }
 
-std::vector<Edge> make_edges(Explainer& explainer, const std::vector<Kernel>& kernels, const Traffic& traffic) {
+std::vector<Edge> make_edges(Explainer& explainer, const std::vector<PlannedKernel>& kernels, const Traffic& traffic) {
   std::vector<Edge> edges;
   for (uint32_t k = 0; k < kernels.size(); ++k)
     for (ValueId v : kernels[k].writes) {
@@ -134,9 +134,9 @@ Segmentation segment(const Graph& graph, const Target& target) {
   search.merge_chains();
   search.merge_neighbours();
   search.merge_unrelated();
-  std::vector<Kernel> kernels = materialize(clusters);
+  std::vector<PlannedKernel> kernels = materialize(clusters);
   const std::vector<uint32_t> order = launch_order(facts, kernels, Traffic(facts, kernels));
-  std::vector<Kernel> ordered;
+  std::vector<PlannedKernel> ordered;
   for (uint32_t k : order) ordered.push_back(std::move(kernels[k]));
   const Traffic traffic(facts, ordered);
   Explainer explainer(clusters);

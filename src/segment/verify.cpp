@@ -26,7 +26,7 @@ void verify_closed(const Graph& graph, const Segment& s, IdVec<OpId, uint32_t>& 
 }  // namespace
 
 void verify(const Graph& graph, const Segmentation& segmentation) {
-  const Facts facts(graph);
+  const Facts facts(graph, Facts::Order::kAsListed);
   IdVec<OpId, uint32_t> home(graph.ops.size(), UINT32_MAX), here(graph.ops.size());
   IdVec<ValueId, uint32_t> writer(graph.values.size(), UINT32_MAX);
   IdVec<ValueId, uint8_t> is_edge(graph.values.size());

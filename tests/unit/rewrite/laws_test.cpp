@@ -1,0 +1,74 @@
+// What every pass keeps: the invariants of the graph, the values of its outputs, and a place for every op as written.
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "catch.h"
+#include "data/inputs.h"
+#include "reference/evaluate.h"
+#include "rewrite/rewrite.h"
+#include "unit/rewrite/random_graph.h"
+
+using namespace fusec;
+
+namespace {
+
+struct NamedPass {
+  const char* name;
+  Graph (*run)(Graph, RewriteLog&);
+};
+constexpr NamedPass kPasses[] = {{"expand_composites", expand_composites}, {"remove_dead_ops", remove_dead_ops}, {"fold_constants", fold_constants},
+                                 {"simplify", simplify},                   {"share_equal_ops", share_equal_ops}, {"remove_dead_ops", remove_dead_ops}};
+
+// Every NaN as one: its sign and payload mean nothing.
+std::vector<double> numbers(const Tensor& t) {
+  Graph one;
+  Builder builder(one);
+  Shape shape;
+  for (int64_t n : t.shape) shape.push_back(n);
+  const ValueId x = builder.input("x", t.dtype, shape);
+  builder.output(builder.value(OpKind::kCast, {operand(x)}, "y", nullptr, DType::kF64));
+  const Tensor wide = evaluate(one, {t})[0];
+  std::vector<double> out(wide.as<double>(), wide.as<double>() + wide.elems());
+  return out;
+}
+
+bool same(const Tensor& a, const Tensor& b) {
+  if (a.dtype != b.dtype || a.shape != b.shape) return false;
+  const std::vector<double> x = numbers(a), y = numbers(b);
+  return std::equal(x.begin(), x.end(), y.begin(), y.end(),
+                    [](double p, double q) { return std::isnan(p) ? std::isnan(q) : p == q && std::signbit(p) == std::signbit(q); });
+}
+
+std::set<std::string> names_of_ops(const Graph& graph) {
+  std::set<std::string> names;
+  for (size_t i = 0; i < graph.ops.size(); ++i) names.insert(graph.name_of(OpId(i)));
+  return names;
+}
+
+}  // namespace
+
+TEST_CASE("passes keep what a graph computes, and account for every op") {
+  for (uint64_t seed = 1; seed <= 300; ++seed) {
+    Graph graph = RandomGraph(seed).make(4 + seed % 40);
+    CAPTURE(seed);
+    verify(graph);
+    const std::vector<Tensor> inputs = make_inputs(graph, {}, seed), expected = evaluate(graph, inputs);
+    RewriteLog log;
+    std::set<std::string> needed;
+    for (const NamedPass& pass : kPasses) {
+      CAPTURE(pass.name);
+      graph = pass.run(std::move(graph), log);
+      verify(graph);
+      const std::vector<Tensor> got = evaluate(graph, inputs);
+      REQUIRE(got.size() == expected.size());
+      for (size_t i = 0; i < got.size(); ++i) REQUIRE(same(got[i], expected[i]));
+      if (needed.empty() && pass.run == remove_dead_ops) needed = names_of_ops(graph);
+    }
+    const std::set<std::string> left = names_of_ops(graph);
+    for (const std::string& name : needed) {
+      CAPTURE(name);
+      REQUIRE(left.contains(log.standing_for(name)));
+    }
+  }
+}

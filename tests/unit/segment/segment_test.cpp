@@ -1,0 +1,175 @@
+#include "segment/segment.h"
+
+#include "graphs.h"
+
+using namespace fusec;
+using namespace fusec::testing;
+
+namespace {
+
+const std::string kLarge = R"({"name": "x", "dtype": "bf16", "shape": [33554432]})";
+
+// y = x · Σx, as casts around each op write it: a grid-wide dependence.
+std::string times_sum(const std::string& x, const std::string& y) {
+  auto c = [](const std::string& from, const std::string& dtype, const std::string& to) { return R"({"op": "cast", "in": [")" + from + R"("], "dtype": ")" + dtype + R"(", "out": ")" + to + "\"}, "; };
+  return c(x, "f32", y + "_a") + R"({"op": "sum", "in": [")" + y + R"(_a"], "out": ")" + y + "_t\"}, " + c(y + "_t", "bf16", y + "_s") + c(y + "_s", "f32", y + "_v") + c(x, "f32", y + "_u") +
+         R"({"op": "mul", "in": [")" + y + R"(_u", ")" + y + R"(_v"], "out": ")" + y + "_w\"}, " + R"({"op": "cast", "in": [")" + y + R"(_w"], "dtype": "bf16", "out": ")" + y + "\"}";
+}
+
+bool is_wide(const Graph& g, const Edge& e) { return g[e.value].dtype == DType::kF32 && !element_count(g[e.value].shape).is(1); }
+
+std::set<std::set<std::string>> partition(const Graph& g, const Segmentation& s) {
+  std::set<std::set<std::string>> parts;
+  for (const Segment& segment : s.segments) parts.insert(names(g, segment.ops));
+  return parts;
+}
+
+}  // namespace
+
+TEST_CASE("what a grid-wide dependence cuts is recomputed from narrow values") {
+  const Graph g = graph(kLarge, R"({"op": "cast", "in": ["x"], "dtype": "f32", "out": "u"}, {"op": "neg", "in": ["u"], "out": "n"}, {"op": "cast", "in": ["n"], "dtype": "bf16", "out": "d"}, )" +
+                                    times_sum("d", "m") + R"(, {"op": "cast", "in": ["m"], "dtype": "f32", "out": "mu"}, {"op": "add", "in": ["n", "mu"], "out": "p"},
+      {"op": "cast", "in": ["p"], "dtype": "bf16", "out": "y"})",
+                        R"("y")");
+  const Segmentation s = segment_h200(g);
+  REQUIRE(s.segments.size() == 2);
+  CHECK(edge_names(g, s) == std::set<std::string>{"m_t"});
+  CHECK(s.edges[0].why.find("grid-wide dependence: `m_t`") != std::string::npos);
+  for (const CastGroup& group : s.cast_groups) CHECK(group.whole);
+}
+
+TEST_CASE("stores appear where recomputing everything would cost more") {
+  std::string ops, x = "x";
+  for (int k = 0; k < 8; ++k) {
+    const std::string b = "b" + std::to_string(k);
+    ops += (k ? ", " : "") + times_sum(x, b) + R"(, {"op": "tanh", "in": [")" + b + R"("], "out": "r)" + std::to_string(k) + "\"}";
+    x = "r" + std::to_string(k);
+  }
+  const Graph g = graph(kLarge, ops, "\"" + x + "\"");
+  const Segmentation s = segment_h200(g);
+  CHECK(s.segments.size() == 9);
+  int stored = 0;
+  for (const Edge& e : s.edges) {
+    CHECK(!is_wide(g, e));
+    stored += !element_count(g[e.value].shape).is(1);
+  }
+  CHECK(stored >= 2);
+  CHECK(stored <= 8);
+}
+
+TEST_CASE("constants and expanded views are made again, not stored") {
+  const Graph g = graph(kLarge + R"(, {"name": "c", "dtype": "bf16", "shape": [1024]})",
+                        R"({"op": "expand", "in": ["c"], "shape": [32768, 1024], "out": "e"}, {"op": "reshape", "in": ["e"], "shape": [33554432], "out": "f"},
+      {"op": "full", "shape": [33554432], "dtype": "bf16", "value": 2.0, "out": "two"}, {"op": "mul", "in": ["x", "f"], "out": "a"}, {"op": "mul", "in": ["a", "two"], "out": "b"}, )" +
+                            times_sum("b", "m") + R"(, {"op": "add", "in": ["m", "f"], "out": "p"}, {"op": "add", "in": ["p", "two"], "out": "y"})",
+                        R"("y")");
+  const std::set<std::string> stored = edge_names(g, segment_h200(g));
+  for (const char* name : {"e", "f", "two"}) CHECK(!stored.contains(name));
+}
+
+TEST_CASE("siblings and strangers share a launch") {
+  const Graph g = graph(R"({"name": "x", "dtype": "f32", "shape": [4096, 64]}, {"name": "z", "dtype": "i32", "shape": [7]})",
+                        R"({"op": "sin", "in": ["x"], "out": "a"}, {"op": "cos", "in": ["x"], "out": "b"}, {"op": "add", "in": ["z", 1], "out": "c"})", R"("a", "b", "c")");
+  const Segmentation s = segment_h200(g);
+  CHECK(s.segments.size() == 1);
+  CHECK(s.edges.empty());
+}
+
+TEST_CASE("a kernel takes no more pointers than its parameters hold") {
+  std::string inputs, ops, last = "x0";
+  for (int k = 0; k < 900; ++k) {
+    const std::string n = std::to_string(k);
+    inputs += (k ? ", " : "") + std::string(R"({"name": "x)") + n + R"(", "dtype": "f32", "shape": [4096]})";
+    if (k == 0) continue;
+    ops += (k > 1 ? ", " : "") + std::string(R"({"op": "add", "in": [")") + last + R"(", "x)" + n + R"("], "out": "s)" + n + "\"}";
+    last = "s" + n;
+  }
+  const Graph g = graph(inputs, ops, "\"" + last + "\"");
+  const Segmentation s = segment_h200(g);
+  CHECK(s.segments.size() == 2);
+  CHECK(s.edges[0].why.find("kernel parameters") != std::string::npos);
+}
+
+TEST_CASE("a long chain is cut at narrow values into full kernels") {
+  std::string ops, last = "x";
+  for (int k = 0; k < 1500; ++k) {
+    const std::string n = std::to_string(k);
+    ops += (k ? ", " : "") + std::string(R"({"op": "cast", "in": [")") + last + R"("], "dtype": "f32", "out": "u)" + n + R"("}, {"op": "tanh", "in": ["u)" + n + R"("], "out": "t)" + n +
+           R"("}, {"op": "sin", "in": ["t)" + n + R"("], "out": "s)" + n + R"("}, {"op": "cast", "in": ["s)" + n + R"("], "dtype": "bf16", "out": "d)" + n + "\"}";
+    last = "d" + n;
+  }
+  const Graph g = graph(R"({"name": "x", "dtype": "bf16", "shape": [4096]})", ops, "\"" + last + "\"");
+  const Segmentation s = segment_h200(g);
+  CHECK(s.segments.size() == 2);
+  for (const Edge& e : s.edges) {
+    CHECK(g[e.value].dtype == DType::kBF16);
+    CHECK(e.why.find("too many ops") != std::string::npos);
+  }
+  for (const CastGroup& group : s.cast_groups) CHECK(group.whole);
+}
+
+TEST_CASE("views that would make a value again at too many places cut the kernel") {
+  std::string ops, last = "x";
+  for (int k = 0; k < 12; ++k) {
+    const std::string n = std::to_string(k);
+    ops += (k ? ", " : "") + std::string(R"({"op": "flip", "in": [")") + last + R"("], "dims": [0], "out": "a)" + n + R"("}, {"op": "flip", "in": [")" + last + R"("], "dims": [1], "out": "b)" + n +
+           R"("}, {"op": "mul", "in": ["a)" + n + R"(", "b)" + n + R"("], "out": "m)" + n + R"("}, {"op": "add", "in": ["m)" + n + R"(", ")" + last + R"("], "out": "y)" + n + "\"}";
+    last = "y" + n;
+  }
+  const Graph g = graph(R"({"name": "x", "dtype": "f32", "shape": [512, 512]})", ops, "\"" + last + "\"");
+  const Segmentation s = segment_h200(g);
+  CHECK(s.segments.size() > 1);
+  CHECK(s.segments.size() < 8);
+}
+
+TEST_CASE("an in-place update moves what it touches") {
+  Graph g = read(R"({"version": 1, "name": "g", "inputs": [{"name": "cache", "dtype": "bf16", "shape": [100000, 512]}, {"name": "slot", "dtype": "i64", "shape": [16]},
+    {"name": "row", "dtype": "bf16", "shape": [16, 512]}], "ops": [{"op": "index_put", "in": ["cache", "slot", "row"], "dim": 0, "out": "y"}], "outputs": [{"value": "y", "alias": "cache"}]})");
+  const Segmentation s = segment_h200(g);
+  const SegmentCost cost = cost_of(g, s.segments[0], target_for("sm_90"));
+  CHECK(cost.bytes_read == 16 * 8 + 16 * 512 * 2);
+  CHECK(cost.bytes_written == 16 * 512 * 2);
+  // As a new tensor it is copied first.
+  g.outputs[0].alias.reset();
+  const SegmentCost copied = cost_of(g, segment_h200(g).segments[0], target_for("sm_90"));
+  CHECK(copied.bytes_written == 100000 * 512 * 2);
+}
+
+TEST_CASE("a sliced input counts what is read") {
+  const Graph g = graph(R"({"name": "x", "dtype": "f32", "shape": [1000, 1000]})",
+                        R"({"op": "slice", "in": ["x"], "starts": [0, 0], "stops": [1000, 100], "out": "a"}, {"op": "slice", "in": ["x"], "starts": [0, 500], "stops": [1000, 600], "out": "b"},
+      {"op": "add", "in": ["a", "b"], "out": "y"})",
+                        R"("y")");
+  CHECK(cost_of(g, segment_h200(g).segments[0], target_for("sm_90")).bytes_read == 2 * 1000 * 100 * 4);
+}
+
+TEST_CASE("random graphs: verified for every target, whatever the order of the ops") {
+  for (unsigned seed = 0; seed < 60; ++seed) {
+    INFO("seed " << seed);
+    const Graph g = random_graph(seed, 10 + seed);
+    for (const char* arch : {"sm_80", "sm_86"}) verify(g, segment(g, target_for(arch)));
+    const Segmentation s = segment_h200(g);
+    const Graph other = shuffled(g, seed);
+    const Segmentation t = segment_h200(other);
+    CHECK(partition(g, s) == partition(other, t));
+    CHECK(edge_names(g, s) == edge_names(other, t));
+  }
+}
+
+TEST_CASE("verify notices a damaged segmentation") {
+  const Graph g = graph(kLarge, times_sum("x", "y"), R"("y")");
+  const Segmentation good = segment_h200(g);
+  REQUIRE(good.segments.size() == 2);
+  Segmentation s = good;
+  std::swap(s.segments[0], s.segments[1]);
+  CHECK_THROWS(verify(g, s));
+  s = good;
+  s.edges[0].why.clear();
+  CHECK_THROWS(verify(g, s));
+  s = good;
+  s.segments[1].ops.pop_back();
+  CHECK_THROWS(verify(g, s));
+  s = good;
+  s.segments[0].inputs.clear();
+  CHECK_THROWS(verify(g, s));
+}
