@@ -4,6 +4,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "segment/cast_groups.h"
 #include "segment/min_cut.h"
 #include "support/check.h"
 
@@ -13,6 +14,7 @@ namespace {
 
 constexpr size_t kRegion = 300;              // values considered behind what a kernel reads
 constexpr int64_t kLeastBytes = 64 << 10;    // less is not worth a change
+constexpr double kWideFactor = 8;             // what storing a value costs that narrower ones could stand for: only arithmetic without end outweighs it
 constexpr double kArithmeticShares[] = {1.0, 0.2};  // instructions hide behind memory to a degree: several guesses, judged by the whole cost
 
 class Materializer {
@@ -22,6 +24,7 @@ class Materializer {
         facts_(clusters.facts()),
         home_(facts_.graph.ops.size(), UINT32_MAX),
         reader_count_(facts_.graph.values.size()),
+        narrower_(narrower_sources(facts_)),
         stamp_of_(facts_.graph.ops.size()),
         stop_of_(facts_.graph.values.size()) {}
 
@@ -106,7 +109,7 @@ class Materializer {
     double most_us = us_[at];
     for (ValueId v : crossing) {
       cut.add_edge(enter(v, 0) + 1, sink, MinCut::kInfinite);
-      most_us += 2 * us_of_bytes(v);
+      most_us += 2 * us_of_bytes(v) * (narrower_[v] ? kWideFactor : 1);
     }
     for (size_t n = 0; n < region.size(); ++n) {
       const ValueId v = region[n];
@@ -152,9 +155,10 @@ class Materializer {
     if (clusters_.floating().floats(def)) return MinCut::kInfinite;
     const size_t home = home_[def];
     if (home >= at) return MinCut::kInfinite;
-    if (facts_.is_output(v)) return us_of_bytes(v);
-    if (writes(kernels_[home], v)) return us_of_bytes(v) * (1 + 1.0 / std::max(1u, reader_count_[v] + (reads_now ? 0 : 1)));
-    return 2 * us_of_bytes(v);
+    const double us = us_of_bytes(v) * (narrower_[v] ? kWideFactor : 1);
+    if (facts_.is_output(v)) return us;
+    if (writes(kernels_[home], v)) return us * (1 + 1.0 / std::max(1u, reader_count_[v] + (reads_now ? 0 : 1)));
+    return 2 * us;
   }
 
   // The kernel's ops that its writes need, and what they read; values in `stops` come from memory.
@@ -219,7 +223,7 @@ class Materializer {
       PlannedKernel& home = home_state(v);
       home.writes.insert(std::lower_bound(home.writes.begin(), home.writes.end(), v), v);
     }
-    double gain = 0;
+    double gain = wide_us(kernels_[at].reads) - wide_us(next.reads);
     auto add = [&](size_t index, PlannedKernel state) {
       const std::optional<double> us = cost(state);
       if (!us) return false;
@@ -239,6 +243,14 @@ class Materializer {
     }
     change.gain = gain;
     return change;
+  }
+
+  // What reading wide values costs beyond their bytes.
+  double wide_us(const std::vector<ValueId>& reads) const {
+    double us = 0;
+    for (ValueId v : reads)
+      if (narrower_[v] && facts_.graph[v].def.valid()) us += (kWideFactor - 1) * us_of_bytes(v);
+    return us;
   }
 
   void apply(Change& change) {
@@ -281,6 +293,7 @@ class Materializer {
   std::vector<uint8_t> dirty_;
   IdVec<OpId, uint32_t> home_;
   IdVec<ValueId, uint32_t> reader_count_;
+  IdVec<ValueId, uint8_t> narrower_;
   IdVec<OpId, uint32_t> stamp_of_;
   IdVec<ValueId, uint32_t> stop_of_;
   uint32_t stamp_ = 0;
