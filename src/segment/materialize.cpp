@@ -46,6 +46,8 @@ class Materializer {
     for (int pass = 0; pass < 2; ++pass)
       for (size_t k = 0; k < kernels_.size(); ++k)
         if (std::exchange(dirty_[k], 0)) improve(k);
+    for (const Output& o : facts_.graph.outputs)
+      if (o.alias) defer_overwrite(o.value, facts_.graph.inputs[*o.alias].value);
     drop_unneeded();
     return std::move(kernels_);
   }
@@ -264,6 +266,58 @@ class Materializer {
       us_[index] = change.us[n];
       kernels_[index] = std::move(state);
     }
+  }
+
+  // An output written over an input that a dependent kernel still reads would have to be copied there in the end: it is computed in
+  // that later kernel instead, where this costs less than the copy.
+  void defer_overwrite(ValueId output, ValueId input) {
+    const OpId def = facts_.graph[output].def;
+    if (!def.valid() || facts_.is_anchor(def)) return;
+    const size_t home = home_[def];
+    size_t last = home;
+    for (size_t k = home + 1; k < kernels_.size(); ++k) {
+      if (std::binary_search(kernels_[k].reads.begin(), kernels_[k].reads.end(), output)) return;
+      if (std::binary_search(kernels_[k].reads.begin(), kernels_[k].reads.end(), input) && depends(k, home)) last = k;
+    }
+    if (last == home || kernels_[last].plan.kind == SegmentKind::kLibrary || !writes(kernels_[home], output)) return;
+    PlannedKernel early = kernels_[home], late = kernels_[last];
+    std::erase(early.writes, output);
+    late.writes.insert(std::lower_bound(late.writes.begin(), late.writes.end(), output), output);
+    // What the later kernel reads: whatever either reads now, and results of the earlier one's anchors.
+    std::vector<ValueId> stops = late.reads;
+    stops.insert(stops.end(), early.reads.begin(), early.reads.end());
+    for (OpId op : early.ops) {
+      if (!facts_.is_anchor(op) || evaluated_here(late, op)) continue;
+      for (ValueId v : facts_.graph[op].out)
+        if (v.valid()) stops.push_back(v);
+    }
+    prune(late, stops);
+    for (ValueId v : late.reads) {
+      const OpId made = facts_.graph[v].def;
+      if (made.valid() && home_[made] == home && !writes(early, v)) early.writes.insert(std::lower_bound(early.writes.begin(), early.writes.end(), v), v);
+    }
+    const std::vector<ValueId> early_reads = early.reads;
+    prune(early, early_reads);
+    Change change;
+    const std::optional<double> early_us = cost(early), late_us = cost(late);
+    if (!early_us || !late_us) return;
+    const double copy_us = 2 * us_of_bytes(output) + clusters_.target().next_launch_us;
+    if (*early_us + *late_us > us_[home] + us_[last] + copy_us) return;
+    change.us = {*early_us, *late_us};
+    change.kernels.emplace_back(home, std::move(early));
+    change.kernels.emplace_back(last, std::move(late));
+    apply(change);
+    home_[def] = static_cast<uint32_t>(last);
+  }
+
+  // Whether kernel `at` needs something of kernel `of`, at whatever remove.
+  bool depends(size_t at, size_t of) const {
+    std::vector<uint8_t> needs(kernels_.size());
+    needs[of] = 1;
+    for (size_t k = of + 1; k <= at; ++k)
+      for (ValueId v : kernels_[k].reads)
+        if (const OpId def = facts_.graph[v].def; def.valid() && home_[def] < k && needs[home_[def]] && writes(kernels_[home_[def]], v)) needs[k] = 1;
+    return needs[at];
   }
 
   void for_each_reader(ValueId v, auto&& use) {
