@@ -214,10 +214,10 @@ bool Scheduler::by_rows(const Case& c, Plan& plan, bool across) {
     plan.refusal = {Rule::kNoSchedule, "no schedule holds both: `" + facts_.graph[root].name + "` is not of the rows' size"};
     return false;
   }
-  // Reductions across rows share the rows' pass only where they reduce the same elements.
+  // Reductions across rows share the rows' pass only where they reduce the same elements, or what the rows gave.
   for (OpId a : mapping.outer) {
     plan.partial_bytes += 2 * static_cast<int64_t>(std::min(mapping.rows, sms)) * facts_.elems(facts_.result(a)) * 4;
-    if (facts_.work(a) == iteration) continue;
+    if (facts_.work(a) == iteration || c.depends[place_[a]]) continue;
     plan.refusal = {Rule::kAxesDiffer, "the axes differ: `" + facts_.graph.name_of(a) + "` reduces other elements than the rows"};
     return false;
   }
@@ -261,7 +261,9 @@ int64_t Scheduler::held_bytes(const Case& c, double rows, int64_t& iteration) {
   }
   double held[kMaxPhases + 2] = {};
   auto hold = [&](uint32_t first, uint32_t phases, ValueId v) {
-    for (uint32_t p = first; (phases >> (p + 1)) != 0; ++p) held[p] += static_cast<double>(facts_.bytes(v)) / rows;
+    // (of a table that rows are picked from, as much as the rows' space)
+    const double bytes = static_cast<double>(std::min(facts_.elems(v), iteration) * bytes_of(facts_.graph[v].dtype));
+    for (uint32_t p = first; (phases >> (p + 1)) != 0; ++p) held[p] += bytes / rows;
   };
   int64_t narrowest = 8, strided = 1;
   for (ValueId v : reads) {

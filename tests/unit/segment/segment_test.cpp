@@ -16,7 +16,7 @@ std::string times_sum(const std::string& x, const std::string& y) {
          R"({"op": "mul", "in": [")" + y + R"(_u", ")" + y + R"(_v"], "out": ")" + y + "_w\"}, " + R"({"op": "cast", "in": [")" + y + R"(_w"], "dtype": "bf16", "out": ")" + y + "\"}";
 }
 
-bool is_wide(const Graph& g, const Edge& e) { return g[e.value].dtype == DType::kF32 && !element_count(g[e.value].shape).is(1); }
+bool is_wide(const Graph& g, const Edge& e) { return g[e.value].dtype == DType::kF32 && element_count(g[e.value].shape).value() > 65536; }
 
 std::set<std::set<std::string>> partition(const Graph& g, const Segmentation& s) {
   std::set<std::set<std::string>> parts;
@@ -133,6 +133,34 @@ TEST_CASE("an in-place update moves what it touches") {
   g.outputs[0].alias.reset();
   const SegmentCost copied = cost_of(g, segment_h200(g).segments[0], target_for("sm_90"));
   CHECK(copied.bytes_written == 100000 * 512 * 2);
+}
+
+TEST_CASE("an input is overwritten by the kernel that reads it last") {
+  Graph g = read(R"({"version": 1, "name": "g", "inputs": [{"name": "p", "dtype": "f32", "shape": [33554432]}, {"name": "d", "dtype": "f32", "shape": [33554432]}],
+    "ops": [{"op": "sub", "in": ["p", "d"], "out": "p2"}, {"op": "sum", "in": ["p2"], "out": "t"}, {"op": "div", "in": ["p", "t"], "out": "y"}],
+    "outputs": [{"value": "p2", "alias": "p"}, "y"]})");
+  const Segmentation s = segment_h200(g);
+  REQUIRE(s.segments.size() == 2);
+  CHECK(std::find(s.segments[0].outputs.begin(), s.segments[0].outputs.end(), g.outputs[0].value) == s.segments[0].outputs.end());
+  CHECK(std::find(s.segments[1].outputs.begin(), s.segments[1].outputs.end(), g.outputs[0].value) != s.segments[1].outputs.end());
+}
+
+TEST_CASE("a group that no schedule holds says which rule cut it") {
+  const Graph g = graph(R"({"name": "a", "dtype": "bf16", "shape": [4096, 4096]}, {"name": "b", "dtype": "bf16", "shape": [4096, 4096]})",
+                        R"({"op": "cast", "in": ["a"], "dtype": "f32", "out": "u"}, {"op": "cast", "in": ["b"], "dtype": "f32", "out": "v"}, {"op": "mul", "in": ["u", "v"], "out": "m"},
+      {"op": "sum", "in": ["m"], "dims": [0], "keepdim": true, "out": "c"}, {"op": "mul", "in": ["v", "c"], "out": "q"}, {"op": "cast", "in": ["q"], "dtype": "bf16", "out": "d"})",
+                        R"("d")");
+  // (columns of 4096 fit on an H200, not here)
+  const Segmentation s = segment(g, target_for("sm_86"));
+  verify(g, s);
+  REQUIRE(s.segments.size() == 2);
+  bool cut = false;
+  for (const CastGroup& group : s.cast_groups) {
+    CHECK(group.whole == group.why.empty());
+    cut |= !group.whole;
+  }
+  CHECK(cut);
+  for (const Edge& e : s.edges) CHECK(!is_wide(g, e));
 }
 
 TEST_CASE("a sliced input counts what is read") {
