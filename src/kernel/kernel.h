@@ -99,7 +99,7 @@ struct Kernel {
   IdVec<BufferId, Buffer> buffers;
   std::vector<Part> parts;
   int block = 256;
-  int shared_bytes = 0;
+  int shared_bytes = 0;  // static
 };
 
 }  // namespace fusec

@@ -223,7 +223,7 @@ void schedule_parts(const Graph& graph, const Target& target, Kernel& kernel) {
   bool tiled = false;
   if (block == kBlock) {  // tiles are for tensors that fill the machine
     kernel.block = kTileBlock;
-    for (Part& part : kernel.parts) tiled = make_tile(graph, kernel, part) || tiled;
+    for (Part& part : kernel.parts) tiled = make_tile(kernel, part) || tiled;
   }
   kernel.block = tiled ? kTileBlock : block;
   for (Part& part : kernel.parts) {

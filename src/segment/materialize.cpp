@@ -12,10 +12,12 @@ namespace fusec {
 
 namespace {
 
-constexpr size_t kRegion = 300;              // values considered behind what a kernel reads
-constexpr int64_t kLeastBytes = 64 << 10;    // less is not worth a change
-constexpr double kWideFactor = 8;             // what storing a value costs that narrower ones could stand for: only arithmetic without end outweighs it
-constexpr double kArithmeticShares[] = {1.0, 0.2};  // instructions hide behind memory to a degree: several guesses, judged by the whole cost
+constexpr size_t kRegion = 300;            // values considered behind what a kernel reads
+constexpr int64_t kLeastBytes = 64 << 10;  // less is not worth a change
+constexpr double kWideFactor =
+    8;  // what storing a value costs that narrower ones could stand for: only arithmetic without end outweighs it
+constexpr double kArithmeticShares[] = {1.0,
+                                        0.2};  // instructions hide behind memory to a degree: several guesses, judged by the whole cost
 
 class Materializer {
  public:
@@ -124,7 +126,8 @@ class Materializer {
         cut.add_edge(source, made, MinCut::kInfinite);
         continue;
       }
-      const double us = facts_.instructions(def) * static_cast<double>(facts_.elems(facts_.result(def))) / clusters_.target().instructions_per_us;
+      const double us =
+          facts_.instructions(def) * static_cast<double>(facts_.elems(facts_.result(def))) / clusters_.target().instructions_per_us;
       cut.add_edge(source, made, us * arithmetic_share + 1e-6);
       for (const Operand& o : graph[def].in)
         if (o.is_value()) cut.add_edge(enter(o.value, behind[n] + us) + 1, made, MinCut::kInfinite);
@@ -134,7 +137,9 @@ class Materializer {
     for (ValueId v : k.reads)
       if (!node_of.contains(v.index) || std::find(crossing.begin(), crossing.end(), v) == crossing.end()) reads.push_back(v);
     for (ValueId v : region)
-      if (cut.on_source_side(node_of[v.index]) && !cut.on_source_side(node_of[v.index] + 1) && !(graph[v].def.valid() && evaluated_here(k, graph[v].def))) reads.push_back(v);
+      if (cut.on_source_side(node_of[v.index]) && !cut.on_source_side(node_of[v.index] + 1) &&
+          !(graph[v].def.valid() && evaluated_here(k, graph[v].def)))
+        reads.push_back(v);
     std::sort(reads.begin(), reads.end());
     reads.erase(std::unique(reads.begin(), reads.end()), reads.end());
     return reads;
@@ -294,7 +299,8 @@ class Materializer {
     prune(late, stops);
     for (ValueId v : late.reads) {
       const OpId made = facts_.graph[v].def;
-      if (made.valid() && home_[made] == home && !writes(early, v)) early.writes.insert(std::lower_bound(early.writes.begin(), early.writes.end(), v), v);
+      if (made.valid() && home_[made] == home && !writes(early, v))
+        early.writes.insert(std::lower_bound(early.writes.begin(), early.writes.end(), v), v);
     }
     const std::vector<ValueId> early_reads = early.reads;
     prune(early, early_reads);
@@ -316,7 +322,8 @@ class Materializer {
     needs[of] = 1;
     for (size_t k = of + 1; k <= at; ++k)
       for (ValueId v : kernels_[k].reads)
-        if (const OpId def = facts_.graph[v].def; def.valid() && home_[def] < k && needs[home_[def]] && writes(kernels_[home_[def]], v)) needs[k] = 1;
+        if (const OpId def = facts_.graph[v].def; def.valid() && home_[def] < k && needs[home_[def]] && writes(kernels_[home_[def]], v))
+          needs[k] = 1;
     return needs[at];
   }
 
