@@ -36,7 +36,7 @@ target_include_directories(fusec_minizip SYSTEM INTERFACE ${FUSEC_MINIZIP_INCLUD
 target_link_libraries(fusec_minizip INTERFACE ${FUSEC_MINIZIP_LIBRARY} ${FUSEC_ZLIB_LIBRARY})
 
 # The CUDA toolkit: its folder is remembered as a last place to look for headers and NVRTC at run time. Nothing is linked.
-find_path(FUSEC_CUDA_INCLUDE cuda.h PATHS $ENV{CUDA_PATH}/include $ENV{CUDA_HOME}/include /usr/local/cuda/include)
+find_path(FUSEC_CUDA_INCLUDE cuda.h HINTS $ENV{CUDA_PATH}/include $ENV{CUDA_HOME}/include /usr/local/cuda/include)
 if(FUSEC_CUDA_INCLUDE)
   get_filename_component(FUSEC_CUDA_ROOT ${FUSEC_CUDA_INCLUDE}/.. ABSOLUTE)
 else()

@@ -15,7 +15,9 @@ namespace {
 
 constexpr const char* kDefaultArch = "sm_80";
 
-bool wants(const CompileCommand& command, EmitKind kind) { return std::find(command.emit.begin(), command.emit.end(), kind) != command.emit.end(); }
+bool wants(const CompileCommand& command, EmitKind kind) {
+  return std::find(command.emit.begin(), command.emit.end(), kind) != command.emit.end();
+}
 
 // What to write: as listed; by default everything that the architectures give, machine code for those named or here.
 ArtefactOptions artefacts_for(const CompileCommand& command) {
@@ -26,11 +28,12 @@ ArtefactOptions artefacts_for(const CompileCommand& command) {
   if (options.archs.empty()) {
     std::string missing;
     const auto device = find_cuda_device(missing);
-    here = device != nullptr;
-    options.archs = {device ? device->info().arch() : kDefaultArch};
+    here = device.has_value();
+    options.archs = {device ? device->arch() : kDefaultArch};
   }
   if (command.emit.empty()) {
-    const bool some_real = std::any_of(options.archs.begin(), options.archs.end(), [](const std::string& arch) { return arch.starts_with("sm_"); });
+    const bool some_real =
+        std::any_of(options.archs.begin(), options.archs.end(), [](const std::string& arch) { return arch.starts_with("sm_"); });
     options.cubin = some_real && (here || !command.archs.empty());
   } else {
     options.cu = wants(command, EmitKind::kCu);
@@ -55,7 +58,9 @@ nlohmann::ordered_json to_json(const Compilation& compilation, const Artefacts& 
 }
 
 std::string to_text(const Compilation& compilation, const Artefacts& made, const std::string& folder) {
-  auto count = [](size_t n, const std::string& what) { return std::to_string(n) + " " + what + (n == 1 ? "" : what.back() == 'h' ? "es" : "s"); };
+  auto count = [](size_t n, const std::string& what) {
+    return std::to_string(n) + " " + what + (n == 1 ? "" : what.back() == 'h' ? "es" : "s");
+  };
   std::string text = compilation.graph.name + ": " + count(compilation.segmentation.segments.size(), "segment");
   if (compilation.program) text += ", " + count(compilation.program->launches.size(), "launch");
   text += " → " + folder + ":";
@@ -93,12 +98,11 @@ int run_compile(const CompileCommand& command) {
                                          " already; give this one another name");
     const Artefacts made = make_artefacts(*compilation, options.target, artefacts);
     write_files(command.out, made.files);
-    if (command.json)
-      results.push_back(to_json(*compilation, made, command.out));
-    else if (!command.console.quiet)
-      print_result(to_text(*compilation, made, command.out));
+    if (command.json) results.push_back(to_json(*compilation, made, command.out));
+    else if (!command.console.quiet) print_result(to_text(*compilation, made, command.out));
   }
-  if (command.json) print_result(nlohmann::ordered_json{{"graphs", results}}.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+  if (command.json)
+    print_result(nlohmann::ordered_json{{"graphs", results}}.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
   return exit;
 }
 

@@ -16,7 +16,7 @@ namespace {
 struct Environment {
   const Nvrtc* nvrtc = nullptr;
   std::vector<std::string> nvrtc_tried;
-  std::unique_ptr<Device> device;
+  std::optional<DeviceInfo> device;
   std::string no_device;
   std::optional<CompileCache> cache;
   std::vector<std::string> advice;  // what is missing and what to do about it
@@ -30,12 +30,18 @@ Environment look_around() {
   env.device = find_cuda_device(env.no_device);
   env.cache = CompileCache::from_environment();
   if (!env.nvrtc)
-    env.advice.push_back("No NVRTC: `fusec compile` writes CUDA text only (--emit cu). Install the CUDA toolkit or `pip install nvidia-cuda-nvrtc`, or set CUDA_PATH.");
+    env.advice.push_back(
+        "No NVRTC: `fusec compile` writes CUDA text only (--emit cu). Install the CUDA toolkit or `pip install nvidia-cuda-nvrtc`, or set "
+        "CUDA_PATH.");
   else if (env.nvrtc->include_folders.empty())
-    env.advice.push_back("NVRTC, but no CUDA headers (cuda_fp16.h): graphs with f16, bf16 or f8 values cannot be compiled. Install the toolkit's headers, or set CUDA_PATH.");
-  if (!env.device) env.advice.push_back("No usable GPU: `fusec run --device cpu` computes on the CPU; `fusec compile --arch sm_90` needs none.");
-  if (env.device && env.nvrtc && env.nvrtc->major > env.device->info().driver_version / 1000)
-    env.advice.push_back("NVRTC is newer than the driver: its PTX cannot be loaded here, machine code can (--emit cubin --arch " + env.device->info().arch() + ").");
+    env.advice.push_back(
+        "NVRTC, but no CUDA headers (cuda_fp16.h): graphs with f16, bf16 or f8 values cannot be compiled. Install the toolkit's headers, "
+        "or set CUDA_PATH.");
+  if (!env.device)
+    env.advice.push_back("No usable GPU: `fusec run --device cpu` computes on the CPU; `fusec compile --arch sm_90` needs none.");
+  if (env.device && env.nvrtc && env.nvrtc->major > env.device->driver_version / 1000)
+    env.advice.push_back("NVRTC is newer than the driver: its PTX cannot be loaded here, machine code can (--emit cubin --arch " +
+                         env.device->arch() + ").");
   if (!env.cache) env.advice.push_back("No compile cache: none of FUSEC_CACHE_DIR, XDG_CACHE_HOME, HOME is an absolute path.");
   return env;
 }
@@ -47,10 +53,9 @@ nlohmann::ordered_json to_json(const Environment& env) {
                      {"version", std::to_string(env.nvrtc->major) + "." + std::to_string(env.nvrtc->minor)},
                      {"architectures", env.nvrtc->architectures()},
                      {"include", env.nvrtc->include_folders}};
-  else
-    json["nvrtc_tried"] = env.nvrtc_tried;
+  else json["nvrtc_tried"] = env.nvrtc_tried;
   if (env.device) {
-    const DeviceInfo& gpu = env.device->info();
+    const DeviceInfo& gpu = *env.device;
     json["driver"] = {{"path", gpu.driver_path}, {"cuda", version_of(gpu.driver_version)}};
     json["gpu"] = {{"name", gpu.name},
                    {"arch", gpu.arch()},
@@ -63,7 +68,8 @@ nlohmann::ordered_json to_json(const Environment& env) {
   }
   if (env.cache) {
     const CompileCache::Usage usage = env.cache->usage();
-    json["cache"] = {{"path", env.cache->folder()}, {"entries", usage.entries}, {"bytes", usage.bytes}, {"max_bytes", CompileCache::kMaxBytes}};
+    json["cache"] = {
+        {"path", env.cache->folder()}, {"entries", usage.entries}, {"bytes", usage.bytes}, {"max_bytes", CompileCache::kMaxBytes}};
   }
   json["advice"] = env.advice;
   return json;
@@ -90,11 +96,12 @@ std::string to_text(const Environment& env) {
     for (const std::string& place : env.nvrtc_tried) text += "             " + place + "\n";
   }
   if (env.device) {
-    const DeviceInfo& gpu = env.device->info();
+    const DeviceInfo& gpu = *env.device;
     char memory[32];
     std::snprintf(memory, sizeof memory, "%.1f GiB", static_cast<double>(gpu.memory_bytes) / (1 << 30));
     text += "driver     CUDA " + version_of(gpu.driver_version) + ", " + gpu.driver_path + "\n";
-    text += "GPU        " + gpu.name + ", " + gpu.arch() + ", " + memory + ", " + std::to_string(gpu.multiprocessors) + " multiprocessors\n";
+    text +=
+        "GPU        " + gpu.name + ", " + gpu.arch() + ", " + memory + ", " + std::to_string(gpu.multiprocessors) + " multiprocessors\n";
   } else {
     text += "GPU        none: " + indented(env.no_device) + "\n";
   }

@@ -16,12 +16,15 @@ namespace fusec {
 namespace {
 
 // Outputs to a file, or what they are in short on stdout.
-void write_results(const RunCommand& command, const Graph& graph, const char* device, double ms, const NamedTensors& outputs) {
+void write_results(const RunCommand& command, const Graph& graph, const std::string& device, double ms, const NamedTensors& outputs,
+                   const std::optional<Verdict>& verdict = std::nullopt) {
   if (!command.outputs.empty()) write_tensors(command.outputs, outputs);
   if (command.json) {
-    char head[64];
-    std::snprintf(head, sizeof head, "\", \"device\": \"%s\", \"ms\": %.3f, \"outputs\": ", device, ms);
-    print_result("{\"graph\": \"" + graph.name + head + summary_json(outputs) + "}\n");
+    char ms_text[32];
+    std::snprintf(ms_text, sizeof ms_text, "%.3f", ms);
+    const std::string verify = verdict ? ", \"verify\": " + verdict_json(*verdict) : "";
+    print_result("{\"graph\": \"" + graph.name + "\", \"device\": \"" + device + "\", \"ms\": " + ms_text +
+                 ", \"outputs\": " + summary_json(outputs) + verify + "}\n");
   } else if (command.outputs.empty()) {
     print_result(summary_text(outputs));
   }
@@ -40,7 +43,8 @@ int run_cpu(const RunCommand& command, const Graph& graph) {
 }
 
 // Compiles for the GPU here. Nothing when the graph has errors, which are reported, or --stop-after ended it.
-std::optional<Runnable> compile_here(const RunCommand& command, const SourceText& source, const DeviceInfo& device, const CompileCache* cache) {
+std::optional<Runnable> compile_here(const RunCommand& command, const SourceText& source, const DeviceInfo& device,
+                                     const CompileCache* cache) {
   const CompileOptions options = options_from(command.flags, command.arch.empty() ? device.arch() : command.arch);
   Diagnostics diagnostics;
   auto compilation = compile(source, options, diagnostics);
@@ -57,17 +61,19 @@ int run_gpu(const RunCommand& command, const Graph& graph, Device& device, const
   const auto start = std::chrono::steady_clock::now();
   std::vector<Tensor> outputs = run_on_gpu(run);
   const double ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-  if (command.verify) {
-    const Verdict verdict = verify_run(data, outputs, command.flags.contract);
-    if (!verdict.agrees) report_failure("the GPU's results differ from the CPU reference:\n" + verdict.text, command.console.colour);
-    else if (!command.json) print_result(verdict.text);
-    if (!verdict.agrees) return static_cast<int>(Exit::kNo);
+  std::optional<Verdict> verdict;
+  if (command.verify) verdict = verify_run(data, outputs, command.flags.contract);
+  const NamedTensors named = named_outputs(graph, std::move(outputs));
+  if (verdict && !verdict->agrees()) {
+    write_results(command, graph, device.info().name, ms, named, verdict);
+    throw Failure(Exit::kNo, "the GPU's results differ from the CPU reference:\n" + verdict_text(*verdict));
   }
   if (!command.bench) {
-    write_results(command, graph, device.info().name.c_str(), ms, named_outputs(graph, std::move(outputs)));
+    if (verdict && !command.json) print_result(verdict_text(*verdict));
+    write_results(command, graph, device.info().name, ms, named, verdict);
     return static_cast<int>(Exit::kDone);
   }
-  if (!command.outputs.empty()) write_tensors(command.outputs, named_outputs(graph, std::move(outputs)));
+  if (!command.outputs.empty()) write_tensors(command.outputs, named);
   const BenchResult result = bench_run(device, runnable, run, cache);
   print_result(command.json ? bench_json(result) : bench_text(result));
   return static_cast<int>(Exit::kDone);

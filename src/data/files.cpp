@@ -14,10 +14,10 @@ enum class Format { kSafetensors, kNpy, kNpz };
 
 Format format_of(const std::string& path) {
   auto ends_in = [&](std::string_view ending) { return path.size() > ending.size() && path.ends_with(ending); };
-  if (ends_in(".safetensors")) return Format::kSafetensors;
+  if (ends_in(".safetensors") || ends_in(".st")) return Format::kSafetensors;
   if (ends_in(".npy")) return Format::kNpy;
   if (ends_in(".npz")) return Format::kNpz;
-  throw Failure(Exit::kBadInput, path + ": tensor files end in .safetensors, .npz or .npy");
+  throw Failure(Exit::kBadInput, path + ": tensor files end in .safetensors (or .st), .npz or .npy");
 }
 
 // "dir/x.npy" → "x": an .npy file holds one tensor and no name.

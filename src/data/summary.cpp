@@ -89,7 +89,7 @@ std::string summary_text(const NamedTensors& tensors) {
     if (s.nans > 0) line += "nan " + std::to_string(s.nans) + "  ";
     for (size_t k = 0; k < s.first.size(); ++k) line += (k ? ", " : "[") + s.first[k];
     if (!s.first.empty()) line += tensors[i].second.elems() > kFirstValues ? ", …]" : "]";
-    text += line + "\n";
+    text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
   }
   return text;
 }

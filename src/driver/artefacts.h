@@ -14,7 +14,7 @@ namespace fusec {
 struct ArtefactOptions {
   bool cu = true, ptx = true, cubin = false;  // none of them: reports only
   bool markdown = true;
-  std::vector<std::string> archs;             // "sm_90", "compute_80", …; not empty when ptx or cubin are wanted
+  std::vector<std::string> archs;  // "sm_90", "compute_80", …; not empty when ptx or cubin are wanted
   const CompileCache* cache = nullptr;
 };
 

@@ -54,7 +54,9 @@ static_assert(in_order(), "a pass stands before one that it has to follow");
 using Clock = std::chrono::steady_clock;
 double ms_since(Clock::time_point start) { return std::chrono::duration<double, std::milli>(Clock::now() - start).count(); }
 
-bool contains(const std::vector<std::string>& list, std::string_view name) { return std::find(list.begin(), list.end(), name) != list.end(); }
+bool contains(const std::vector<std::string>& list, std::string_view name) {
+  return std::find(list.begin(), list.end(), name) != list.end();
+}
 
 std::string print(const Graph& graph, const Segmentation& segmentation) {
   std::string text;
@@ -118,7 +120,8 @@ class Stages {
 
  private:
   static bool optional(std::string_view name) {
-    return std::any_of(std::begin(kPasses), std::end(kPasses), [&](const Pass& p) { return p.name == name && p.needed == Needed::kOptional; });
+    return std::any_of(std::begin(kPasses), std::end(kPasses),
+                       [&](const Pass& p) { return p.name == name && p.needed == Needed::kOptional; });
   }
   static void check(const std::string& option, const std::vector<std::string>& names, const std::string& also = "") {
     const std::vector<std::string_view> known = stage_names();
@@ -127,7 +130,8 @@ class Stages {
       const std::string near = nearest(name, known);
       std::string list;
       for (std::string_view one : known) list += " " + std::string(one);
-      throw Failure(Exit::kBadInput, option + ": no stage '" + name + "'" + (near.empty() ? "" : "; did you mean '" + near + "'?") + " There are:" + list);
+      throw Failure(Exit::kBadInput,
+                    option + ": no stage '" + name + "'" + (near.empty() ? "" : "; did you mean '" + near + "'?") + " There are:" + list);
     }
   }
 
@@ -169,7 +173,8 @@ std::optional<Compilation> compile(const SourceText& source, const CompileOption
   Stages stages(options);
   Compilation c;
   std::optional<Graph> graph;
-  stages.run("read", [&] { graph = read_graph(source, options.read, diagnostics); }, [&] { return graph ? print(*graph) : ""; });
+  stages.run(
+      "read", [&] { graph = read_graph(source, options.read, diagnostics); }, [&] { return graph ? print(*graph) : ""; });
   if (!graph || diagnostics.has_errors()) return std::nullopt;
   // From here on the graph keeps every rule of the format: whatever fails is a bug of ours.
   c.graph = *graph;
@@ -193,8 +198,9 @@ std::optional<Compilation> compile(const SourceText& source, const CompileOption
       },
       [&] { return print(c.rewritten, c.segmentation); });
   if (!options.stop_after_segment && !stages.stop_after("segment"))
-    c.lower_ms = stages.run("lower", [&] { c.program = lower(c.rewritten, c.segmentation, options.target, options.lower); },
-                            [&] { return c.program->cuda_source; });
+    c.lower_ms = stages.run(
+        "lower", [&] { c.program = lower(c.rewritten, c.segmentation, options.target, options.lower); },
+        [&] { return c.program->cuda_source; });
   if (stages.stop_after("segment")) c.stopped_text = print(c.rewritten, c.segmentation);
   if (stages.stop_after("lower") && c.program) c.stopped_text = c.program->cuda_source;
   c.total_ms = ms_since(start);

@@ -1,5 +1,6 @@
 #include "driver/run_cpu.h"
 
+#include "driver/host_memory.h"
 #include "reference/evaluate.h"
 #include "rewrite/rewrite.h"
 
@@ -7,7 +8,9 @@ namespace fusec {
 
 std::vector<Tensor> run_on_cpu(const Graph& graph, const std::vector<Tensor>& inputs) {
   RewriteLog log;
-  return evaluate(expand_composites(graph, log), inputs);
+  const Graph primitive = remove_dead_ops(expand_composites(graph, log), log);
+  require_host_memory(peak_value_bytes(primitive), "the graph's values");
+  return evaluate(primitive, inputs);
 }
 
 }  // namespace fusec

@@ -2,6 +2,7 @@
 
 #include "data/files.h"
 #include "data/inputs.h"
+#include "driver/host_memory.h"
 #include "support/check.h"
 
 namespace fusec {
@@ -14,6 +15,7 @@ RunData make_run_data(const Graph& graph, const std::string& inputs_path, uint64
   RunData data;
   data.sizes = bind_symbols(graph, given);
   data.bound = bind(graph, data.sizes);
+  require_host_memory(input_bytes(data.bound), "the graph's inputs");
   data.inputs = make_inputs(data.bound, given, seed);
   return data;
 }

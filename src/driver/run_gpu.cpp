@@ -1,7 +1,9 @@
 #include "driver/run_gpu.h"
 
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
 #include "data/accuracy.h"
-#include "data/compare.h"
 #include "driver/run_cpu.h"
 #include "rewrite/rewrite.h"
 #include "runtime/copy_kernel.h"
@@ -18,8 +20,9 @@ GpuRun load_on_gpu(Device& device, const Runnable& runnable, const RunData& data
 std::vector<Tensor> run_on_gpu(GpuRun& run) {
   run.loaded->run();
   if (const ErrorRecord record = run.loaded->error_record(); record.raised())
-    throw Failure(Exit::kRefused, "'" + run.program.name + "': op " + std::to_string(record.code - 1) + " met the index " + std::to_string(record.index) +
-                                      " at position " + std::to_string(record.position) + ", outside [0, " + std::to_string(record.size) + ")");
+    throw Failure(Exit::kRefused, "'" + run.program.name + "': op " + std::to_string(record.code - 1) + " met the index " +
+                                      std::to_string(record.index) + " at position " + std::to_string(record.position) + ", outside [0, " +
+                                      std::to_string(record.size) + ")");
   return run.loaded->outputs();
 }
 
@@ -30,10 +33,29 @@ Verdict verify_run(const RunData& data, const std::vector<Tensor>& outputs, bool
   Verdict verdict;
   for (size_t i = 0; i < expected.size(); ++i) {
     const Comparison comparison = compare(outputs[i], expected[i], accuracy[i].depth, accuracy[i].roughest);
-    verdict.agrees = verdict.agrees && comparison.ok();
-    verdict.text += data.bound.outputs[i].name + ": " + describe(comparison, expected[i]) + "\n";
+    verdict.lines.push_back({data.bound.outputs[i].name, comparison, describe(comparison, expected[i])});
   }
   return verdict;
+}
+
+bool Verdict::agrees() const {
+  return std::all_of(lines.begin(), lines.end(), [](const Line& line) { return line.comparison.ok(); });
+}
+
+std::string verdict_text(const Verdict& verdict) {
+  std::string text;
+  for (const Verdict::Line& line : verdict.lines) text += line.output + ": " + line.text + "\n";
+  return text;
+}
+
+std::string verdict_json(const Verdict& verdict) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  for (const auto& [output, c, text] : verdict.lines) {
+    json.push_back({{"output", output}, {"elems", c.elems}, {"mismatches", c.mismatches}});
+    // Infinities and NaN become null.
+    if (c.worst_index >= 0) json.back().update({{"worst_index", c.worst_index}, {"got", c.worst_got}, {"expected", c.worst_expected}});
+  }
+  return json.dump();
 }
 
 BenchResult bench_run(Device& device, const Runnable& runnable, GpuRun& run, const CompileCache* cache) {

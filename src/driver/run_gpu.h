@@ -1,9 +1,11 @@
 // `run` on a GPU: load, execute, compare with the CPU, measure.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "data/compare.h"
 #include "driver/run_data.h"
 #include "driver/runnable.h"
 #include "runtime/bench.h"
@@ -21,9 +23,16 @@ GpuRun load_on_gpu(Device& device, const Runnable& runnable, const RunData& data
 std::vector<Tensor> run_on_gpu(GpuRun& run);
 
 struct Verdict {
-  std::string text;  // one line an output
-  bool agrees = true;
+  struct Line {
+    std::string output;
+    Comparison comparison;
+    std::string text;
+  };
+  std::vector<Line> lines;  // one an output
+  bool agrees() const;
 };
+std::string verdict_text(const Verdict& verdict);
+std::string verdict_json(const Verdict& verdict);  // an array
 // Against the CPU reference. `contract`: products and sums may have been contracted.
 Verdict verify_run(const RunData& data, const std::vector<Tensor>& outputs, bool contract);
 

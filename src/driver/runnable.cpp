@@ -50,7 +50,8 @@ std::string only_manifest(const std::string& folder) {
   if (error) throw Failure(Exit::kBadInput, folder + ": " + error.message());
   std::sort(manifests.begin(), manifests.end());
   if (manifests.empty())
-    throw Failure(Exit::kBadInput, folder + " holds no *" + kManifestSuffix + ": it is no folder to which `fusec compile` wrote code (--emit cu, ptx, cubin)");
+    throw Failure(Exit::kBadInput, folder + " holds no *" + kManifestSuffix +
+                                       ": it is no folder to which `fusec compile` wrote code (--emit cu, ptx, cubin)");
   if (manifests.size() == 1) return manifests[0];
   std::string list;
   for (const std::string& path : manifests) list += "\n  " + path;
@@ -74,12 +75,14 @@ CudaBinary compile_for_device(const std::string& name, const std::string& source
   // A GPU that this NVRTC does not know: the driver compiles PTX of the newest architecture before it.
   const auto newer = std::upper_bound(known.begin(), known.end(), here);
   if (newer == known.begin())
-    throw Failure(Exit::kNoDevice, device.name + " (" + device.arch() + ") is older than what NVRTC " + Nvrtc::get().path + " compiles for (sm_" +
-                                       std::to_string(known.front()) + " and newer): set CUDA_PATH to an older toolkit, or use --device cpu");
+    throw Failure(Exit::kNoDevice, device.name + " (" + device.arch() + ") is older than what NVRTC " + Nvrtc::get().path +
+                                       " compiles for (sm_" + std::to_string(known.front()) +
+                                       " and newer): set CUDA_PATH to an older toolkit, or use --device cpu");
   return compile_cuda(name, source, "compute_" + std::to_string(*std::prev(newer)), cache);
 }
 
-Runnable make_runnable(Compilation compilation, const Target& target, const std::string& arch, const DeviceInfo& device, const CompileCache* cache) {
+Runnable make_runnable(Compilation compilation, const Target& target, const std::string& arch, const DeviceInfo& device,
+                       const CompileCache* cache) {
   const auto start = Clock::now();
   Runnable runnable;
   runnable.manifest = manifest_of(compilation, target);
@@ -123,7 +126,8 @@ Runnable make_runnable(CompiledFolder compiled, const DeviceInfo& device, const 
     const auto& files = compiled.manifest.files;
     const auto cu = std::find_if(files.begin(), files.end(), [](const ManifestFile& f) { return f.kind == ManifestFile::kCu; });
     if (cu == files.end())
-      throw Failure(Exit::kBadInput, compiled.folder + " holds no code that runs on " + device.name + ": compile with --arch " + device.arch());
+      throw Failure(Exit::kBadInput,
+                    compiled.folder + " holds no code that runs on " + device.name + ": compile with --arch " + device.arch());
     runnable.image = image_of(compile_for_device(compiled.graph.name, read_checked(compiled.folder, *cu), device, cache));
   }
   runnable.compile_ms = ms_since(start);

@@ -11,9 +11,9 @@
 namespace fusec {
 
 struct Runnable {
-  Graph graph;        // as read; may have run-time sizes
-  Manifest manifest;  // launches and the symbols of their sizes
-  std::string image;  // cubin or PTX for the device
+  Graph graph;                            // as read; may have run-time sizes
+  Manifest manifest;                      // launches and the symbols of their sizes
+  std::string image;                      // cubin or PTX for the device
   double compile_ms = 0, segment_ms = 0;  // from the text to the image; 0 for segmentation that was done before
 };
 
@@ -21,7 +21,8 @@ struct Runnable {
 CudaBinary compile_for_device(const std::string& name, const std::string& source, const DeviceInfo& device, const CompileCache* cache);
 
 // `arch`: what to compile for, "" for the device's own.
-Runnable make_runnable(Compilation compilation, const Target& target, const std::string& arch, const DeviceInfo& device, const CompileCache* cache);
+Runnable make_runnable(Compilation compilation, const Target& target, const std::string& arch, const DeviceInfo& device,
+                       const CompileCache* cache);
 
 struct CompiledFolder {
   Graph graph;

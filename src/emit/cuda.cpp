@@ -227,6 +227,11 @@ class PartWriter {
     return out;
   }
 
+  static std::string zero(DType dtype) {
+    if (dtype == DType::kBool || is_f8(dtype)) return "(unsigned char)0";
+    return literal_text(Literal{int64_t{0}}, dtype);
+  }
+
   void write_load(NodeId id) {
     const Node& n = part_.nodes[id];
     const size_t i = id.index;
@@ -235,7 +240,7 @@ class PartWriter {
     const std::string target = names_[i] + (in_u_[i] ? "[u]" : "");
     if (!in_lane_[i]) {
       const std::string value = pointer + "[" + index_text(part_.space, n.index, wide()) + "]";
-      const std::string text = guard.empty() ? value : guard + " ? " + value + " : " + type + "()";
+      const std::string text = guard.empty() ? value : guard + " ? " + value + " : " + zero(n.dtype);
       line((in_u_[i] ? "" : "const " + type + " ") + target + " = " + text + ";");
       return;
     }

@@ -112,8 +112,9 @@ void IndexSpace::want_split(const Index& rest, const Size& divisor) {
   if (wanted_split_) return;
   for (const auto& [atom, c] : rest.terms) {
     if (atoms_[atom].kind != Atom::kVariable) continue;
-    const auto inner = divisor.exact_quotient(c);
-    if (!inner || inner->is(1)) continue;
+    const bool backward = upper_bound(c, *symbols_) < 0;  // flipped
+    const auto inner = divisor.exact_quotient(backward ? Size(0) - c : c);
+    if (!inner || inner->is(1) || lower_bound(*inner, *symbols_) <= 0) continue;
     const Size whole = extent(atom);
     const auto outer = whole.exact_quotient(*inner);
     if (!outer || outer->is(1) || outer->is(0)) continue;

@@ -75,6 +75,9 @@ struct Part {
   IdVec<NodeId, Node> nodes;
   std::vector<Store> stores;
 
+  // Values of an unrolled variable: each thread computes this many elements of every store, whatever else it repeats.
+  int copies = 1;
+
   // Schedule. The vector variable runs over the `vector` lanes of a thread; `lane_limit` ≥ 0 says which lanes exist when the
   // innermost extent is no multiple of the width.
   int vector = 1;
@@ -96,7 +99,7 @@ struct Kernel {
   IdVec<BufferId, Buffer> buffers;
   std::vector<Part> parts;
   int block = 256;
-  int shared_bytes = 0;
+  int shared_bytes = 0;  // static
 };
 
 }  // namespace fusec

@@ -31,6 +31,7 @@ class PartBuilder {
       } else if (!unrolled_ && (unrolled_ = decides_selection(part, origin))) {
         continue;
       } else {
+        if (unrolled.valid()) part.copies = static_cast<int>(part.space.extent(unrolled).value());
         std::erase(part.dims, unrolled);
         order_dims(part);
         return part;

@@ -177,7 +177,7 @@ void Tracer::recipe_pad(const Op& op, const Request& request, Recipe& out) {
   const ValueId x = op.in[0].value;
   const Shape& shape = graph_[x].shape;
   std::vector<Index> mapped, guards;
-  bool outside = false;
+  bool outside = std::any_of(shape.begin(), shape.end(), [](const Size& s) { return s.is(0); });
   for (size_t d = 0; d < indices.size(); ++d) {
     mapped.push_back(indices[d] - Index(a.low[d]));
     const Index below = mapped[d], above = Index(shape[d] - 1) - mapped[d];
@@ -235,8 +235,12 @@ void Tracer::recipe_cat(const Op& op, const Request& request, Recipe& out) {
     // Operands are tested in order, so only the end matters.
     out.select_guards.push_back(part_.space.is_nonnegative(before_end) ? std::vector<Index>{} : std::vector<Index>{before_end});
   }
-  FUSEC_CHECK(!out.operands.empty(), "cat without a reachable operand");
-  out.select_guards.pop_back();  // the last operand is the rest
+  if (out.operands.empty()) {  // nothing is here: some guard around this value fails
+    FUSEC_CHECK(request.guard != 0, "cat without a reachable operand");
+    out.operands.push_back(constant(Literal{int64_t{0}}, graph_[request.value].dtype));
+  } else {
+    out.select_guards.pop_back();  // the last operand is the rest
+  }
   out.forward = out.operands.size() == 1;
 }
 

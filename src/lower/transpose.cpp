@@ -35,7 +35,7 @@ struct Axes {
   std::vector<NodeId> loads;
 };
 
-Axes find_axes(const Part& part) {
+Axes find_axes(const Part& part, int shared_bytes) {
   Axes best;
   int64_t best_bytes = 0;
   const AtomId x = part.dims.back();
@@ -43,7 +43,7 @@ Axes find_axes(const Part& part) {
     if (y == x) continue;
     if (!part.space.extent(y).is_constant() || part.space.extent(y).value() < kLeastExtent) continue;
     Axes axes{x, y, {}};
-    int64_t bytes = 0, shared = 0;
+    int64_t bytes = 0, shared = shared_bytes;
     for (size_t i = 0; i < part.nodes.size(); ++i) {
       const Node& n = part.nodes[NodeId(i)];
       if (!transposed(part, n, x, y)) continue;
@@ -92,11 +92,11 @@ void drop_lane(std::vector<Index>& guards, AtomId v, int width, const IndexSpace
 
 }  // namespace
 
-bool make_tile(const Graph&, const Kernel& kernel, Part& part) {
+bool make_tile(Kernel& kernel, Part& part) {
   if (part.dims.size() < 2) return false;
   const Size x_extent = part.space.extent(part.dims.back());
   if (!x_extent.is_constant() || x_extent.value() < kLeastExtent) return false;
-  const Axes axes = find_axes(part);
+  const Axes axes = find_axes(part, kernel.shared_bytes);
   if (axes.loads.empty()) return false;
 
   const Size y_extent = part.space.extent(axes.y);
@@ -123,6 +123,7 @@ bool make_tile(const Graph&, const Kernel& kernel, Part& part) {
 
   for (NodeId id : axes.loads) {
     const Node& load = part.nodes[id];
+    kernel.shared_bytes += bytes_of(load.dtype) * kSide * (kSide + 1);
     Tile::Staged staged;
     staged.load = id;
     staged.width = row_width(part, load, axes.y);

@@ -6,7 +6,7 @@
 namespace fusec {
 
 // Gives the part a tile, its vector width, repetition and grid, when one of its loads is transposed. Needs merged dimensions and
-// no other schedule yet. Returns false, with the part unchanged, when no tile applies.
-bool make_tile(const Graph& graph, const Kernel& kernel, Part& part);
+// no other schedule yet; the block has its size. All tiles of a kernel share 48 KiB. Returns false, with the part unchanged, when no tile applies.
+bool make_tile(Kernel& kernel, Part& part);
 
 }  // namespace fusec

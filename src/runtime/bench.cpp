@@ -22,10 +22,8 @@ std::vector<SegmentTime> measure_segments(LoadedGraph& loaded, const BoundProgra
   for (const BoundLaunch& launch : program.launches) {
     auto seen = std::find_if(times.begin(), times.end(), [&](const SegmentTime& time) { return time.id == launch.segment; });
     const std::string kernel = launch.kind == Launch::kCopy ? "copy" : launch.kernel;
-    if (seen == times.end())
-      times.push_back({launch.segment, kernel, 0});
-    else
-      seen->kernel += "+" + kernel;
+    if (seen == times.end()) times.push_back({launch.segment, kernel, 0});
+    else seen->kernel += "+" + kernel;
   }
   for (SegmentTime& time : times) time.us = quartiles(loaded.time_segment(time.id, kSegmentWarmups, kSegmentReplays)).median;
   return times;
@@ -73,7 +71,8 @@ std::string bench_json(const BenchResult& r) {
   json["device"] = r.device;
   json["segments"] = r.segments;
   json["launches"] = r.launches;
-  json["us"] = {{"median", rounded(r.us.median)}, {"q1", rounded(r.us.q1)}, {"q3", rounded(r.us.q3)}, {"min", rounded(r.us.min)}, {"n", r.us.n}};
+  json["us"] = {
+      {"median", rounded(r.us.median)}, {"q1", rounded(r.us.q1)}, {"q3", rounded(r.us.q3)}, {"min", rounded(r.us.min)}, {"n", r.us.n}};
   json["bytes"] = r.bytes ? nlohmann::ordered_json(*r.bytes) : nlohmann::ordered_json();
   json["gbps"] = rounded(r.gbps());
   json["limit_gbps"] = rounded(r.limit_gbps);
@@ -87,14 +86,14 @@ std::string bench_json(const BenchResult& r) {
 
 std::string bench_text(const BenchResult& r) {
   auto count = [](size_t n, const char* one, const char* several) { return std::to_string(n) + " " + (n == 1 ? one : several); };
-  std::string text = r.graph + " on " + r.device + ": " + count(r.segments, "segment", "segments") + ", " + count(r.launches, "launch", "launches") + "\n";
-  text += line("  %.2f us median (quartiles %.2f and %.2f, least %.2f, %zu replays, L2 cache overwritten before each)\n", r.us.median, r.us.q1,
-               r.us.q3, r.us.min, r.us.n);
+  std::string text =
+      r.graph + " on " + r.device + ": " + count(r.segments, "segment", "segments") + ", " + count(r.launches, "launch", "launches") + "\n";
+  text += line("  %.2f us median (quartiles %.2f and %.2f, least %.2f, %zu replays, L2 cache overwritten before each)\n", r.us.median,
+               r.us.q1, r.us.q3, r.us.min, r.us.n);
   if (r.bytes)
     text += line("  %.2f MB moved: %.0f GB/s, %.0f %% of the %.0f GB/s of a plain copy\n", static_cast<double>(*r.bytes) * 1e-6, r.gbps(),
                  r.limit_gbps > 0 ? 100 * r.gbps() / r.limit_gbps : 0.0, r.limit_gbps);
-  else
-    text += line("  a plain copy reaches %.0f GB/s\n", r.limit_gbps);
+  else text += line("  a plain copy reaches %.0f GB/s\n", r.limit_gbps);
   if (r.per_segment.size() > 1) text += "  segments alone, launching included in each:\n";
   for (const SegmentTime& time : r.per_segment)
     if (r.per_segment.size() > 1) text += line("    %3u %9.2f us  ", time.id, time.us) + time.kernel + "\n";

@@ -22,7 +22,7 @@ struct BoundLaunch {
 
 struct BoundProgram {
   std::string name;
-  std::vector<BoundLaunch> launches;      // those that have work: no empty grid, no empty copy
+  std::vector<BoundLaunch> launches;       // those that have work: no empty grid, no empty copy
   std::vector<int64_t> workspace_offsets;  // bytes from the arena's start, multiples of 256 unless the program says otherwise
   int64_t workspace_bytes = 0;
   SymbolValues symbols;

@@ -40,8 +40,7 @@ std::optional<CacheEntry> decode(const std::string& file) {
   if (file.size() < kHeaderBytes || !file.starts_with(kMagic)) return std::nullopt;
   uint64_t lengths[3] = {}, left = file.size() - kHeaderBytes;
   for (size_t part = 0; part < 3; ++part) {
-    for (size_t i = 0; i < 8; ++i)
-      lengths[part] |= uint64_t{static_cast<unsigned char>(file[kMagic.size() + 8 * part + i])} << (8 * i);
+    for (size_t i = 0; i < 8; ++i) lengths[part] |= uint64_t{static_cast<unsigned char>(file[kMagic.size() + 8 * part + i])} << (8 * i);
     if (lengths[part] > left) return std::nullopt;
     left -= lengths[part];
   }
@@ -62,10 +61,8 @@ std::string write_new(const std::string& path, const std::string& bytes) {
   std::string why;
   while (done < bytes.size() && why.empty()) {
     const ssize_t n = ::write(fd, bytes.data() + done, bytes.size() - done);
-    if (n >= 0)
-      done += static_cast<size_t>(n);
-    else if (errno != EINTR)
-      why = std::strerror(errno);
+    if (n >= 0) done += static_cast<size_t>(n);
+    else if (errno != EINTR) why = std::strerror(errno);
   }
   if (::close(fd) != 0 && why.empty()) why = std::strerror(errno);
   if (!why.empty()) ::unlink(path.c_str());
@@ -88,10 +85,8 @@ std::vector<Stored> entries_in(const std::string& folder) {
     const auto used = fs::last_write_time(it->path(), gone);
     const auto bytes = fs::file_size(it->path(), gone);
     if (gone) continue;
-    if (name.ends_with(kSuffix))
-      entries.push_back({it->path(), used, static_cast<int64_t>(bytes)});
-    else if (name.find(".entry.tmp") != std::string::npos && fs::file_time_type::clock::now() - used > kStale)
-      fs::remove(it->path(), gone);
+    if (name.ends_with(kSuffix)) entries.push_back({it->path(), used, static_cast<int64_t>(bytes)});
+    else if (name.find(".entry.tmp") != std::string::npos && fs::file_time_type::clock::now() - used > kStale) fs::remove(it->path(), gone);
   }
   return entries;
 }
@@ -99,7 +94,8 @@ std::vector<Stored> entries_in(const std::string& folder) {
 }  // namespace
 
 std::optional<CompileCache> CompileCache::from_environment() {
-  constexpr std::pair<const char*, const char*> kPlaces[] = {{"FUSEC_CACHE_DIR", ""}, {"XDG_CACHE_HOME", "/fusec"}, {"HOME", "/.cache/fusec"}};
+  constexpr std::pair<const char*, const char*> kPlaces[] = {
+      {"FUSEC_CACHE_DIR", ""}, {"XDG_CACHE_HOME", "/fusec"}, {"HOME", "/.cache/fusec"}};
   for (const auto& [variable, below] : kPlaces)
     // A relative folder would be another one in every working directory; the XDG rule is to ignore it.
     if (const char* value = std::getenv(variable); value && value[0] == '/') return CompileCache(std::string(value) + below);

@@ -44,8 +44,9 @@ void check_arch(const Nvrtc& nvrtc, const std::string& arch) {
   if (known.empty() || std::find(known.begin(), known.end(), parse_arch(arch).number) != known.end()) return;
   std::string list;
   for (int number : known) list += " " + std::to_string(number);
-  throw Failure(Exit::kBadInput, "--arch " + arch + ": NVRTC " + std::to_string(nvrtc.major) + "." + std::to_string(nvrtc.minor) + " (" + nvrtc.path +
-                                     ") compiles for" + list + " only. Name one of them, or use another CUDA toolkit (CUDA_PATH).");
+  throw Failure(Exit::kBadInput, "--arch " + arch + ": NVRTC " + std::to_string(nvrtc.major) + "." + std::to_string(nvrtc.minor) + " (" +
+                                     nvrtc.path + ") compiles for" + list +
+                                     " only. Name one of them, or use another CUDA toolkit (CUDA_PATH).");
 }
 
 CacheEntry compile_with_nvrtc(const Nvrtc& nvrtc, const std::string& name, const std::string& source, const std::string& arch,
@@ -61,7 +62,8 @@ CacheEntry compile_with_nvrtc(const Nvrtc& nvrtc, const std::string& name, const
   entry.log = log_of(nvrtc, raw);
   if (error != 0) {
     if (entry.log.find("could not open source file") != std::string::npos && nvrtc.include_folders.empty())
-      throw Failure(Exit::kNoDevice, "NVRTC " + nvrtc.path + " was found, but not the CUDA headers (cuda_fp16.h …) that go with it. Install the " +
+      throw Failure(Exit::kNoDevice, "NVRTC " + nvrtc.path +
+                                         " was found, but not the CUDA headers (cuda_fp16.h …) that go with it. Install the " +
                                          "toolkit's headers or set CUDA_PATH; `compile --emit cu` works without.\n" + entry.log);
     throw Failure(Exit::kRefused, "NVRTC refused the CUDA text of '" + name + "' for " + arch + " (" + nvrtc.get_error_string(error) +
                                       "). This is a bug in fusec: please report it with the graph.\n" + entry.log);
@@ -99,7 +101,8 @@ ArchName parse_arch(const std::string& arch) {
   name.suffix = std::string(end, rest.data() + rest.size());
   const bool known_suffix = name.suffix.empty() || name.suffix == "a" || name.suffix == "f";
   if (error != std::errc() || name.number < 50 || name.number > 999 || !known_suffix)
-    throw Failure(Exit::kBadInput, "--arch " + arch + ": an architecture is sm_NN (machine code and PTX) or compute_NN (PTX), for example sm_90");
+    throw Failure(Exit::kBadInput,
+                  "--arch " + arch + ": an architecture is sm_NN (machine code and PTX) or compute_NN (PTX), for example sm_90");
   return name;
 }
 

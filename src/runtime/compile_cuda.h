@@ -16,17 +16,17 @@ struct KernelUsage {
 };
 
 struct CudaBinary {
-  std::string arch;   // as asked for
+  std::string arch;  // as asked for
   std::string ptx;
-  std::string cubin;  // empty for compute_NN
+  std::string cubin;                         // empty for compute_NN
   std::map<std::string, KernelUsage> usage;  // by kernel name, with a cubin
   bool from_cache = false;
 };
 
 // "sm_90", "sm_90a", "compute_80", …: the number, and whether it is real (machine code). Failure(kBadInput) for anything else.
 struct ArchName {
-  int number = 0;        // 90
-  std::string suffix;    // "", "a" or "f"
+  int number = 0;      // 90
+  std::string suffix;  // "", "a" or "f"
   bool real = true;
 };
 ArchName parse_arch(const std::string& arch);
@@ -34,8 +34,8 @@ ArchName parse_arch(const std::string& arch);
 // The options fusec gives NVRTC `major.minor` for an architecture, include folders aside.
 std::vector<std::string> nvrtc_options(const std::string& arch, int major, int minor);
 
-// `name` is the graph's, for messages. `cache` may be null. Failure: kNoDevice without NVRTC or its headers, kBadInput for an architecture that
-// this NVRTC does not know, kRefused with NVRTC's log when it refuses the text.
+// `name` is the graph's, for messages. `cache` may be null. Failure: kNoDevice without NVRTC or its headers, kBadInput for an architecture
+// that this NVRTC does not know, kRefused with NVRTC's log when it refuses the text.
 CudaBinary compile_cuda(const std::string& name, const std::string& source, const std::string& arch, const CompileCache* cache);
 
 // Registers, spills and static shared memory of every kernel in the output of `ptxas -v`.

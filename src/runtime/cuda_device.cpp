@@ -1,6 +1,6 @@
+#include <array>
 #include <cstdlib>
 #include <cstring>
-#include <map>
 
 #include "runtime/copy_kernel.h"
 #include "runtime/cuda_session.h"
@@ -37,6 +37,10 @@ Layout layout_of(const Graph& graph, const Place& place) {
 struct Parameters {
   std::vector<std::array<std::byte, 8>> values;
   std::vector<void*> addresses;
+
+  Parameters() = default;
+  Parameters(Parameters&&) = default;  // a copy's addresses would be the original's
+  Parameters& operator=(Parameters&&) = default;
 
   void add(const void* bytes, size_t size) {
     FUSEC_CHECK(size <= 8, "a kernel parameter of " + std::to_string(size) + " bytes");
@@ -87,8 +91,8 @@ class CudaGraph final : public LoadedGraph {
 
 std::string name_of(const BoundLaunch& launch) { return "segment " + std::to_string(launch.segment) + ", kernel '" + launch.kernel + "'"; }
 
-CudaGraph::CudaGraph(const Session& session, const fusec::Graph& graph, const BoundProgram& program,
-                     const std::string& image, const std::vector<Tensor>& inputs)
+CudaGraph::CudaGraph(const Session& session, const fusec::Graph& graph, const BoundProgram& program, const std::string& image,
+                     const std::vector<Tensor>& inputs)
     : session_(session), graph_(graph), program_(program), code_(session, image) {
   FUSEC_CHECK(inputs.size() == graph.inputs.size(), "one tensor per input");
   allocate(inputs);
@@ -137,13 +141,17 @@ const Buffer& CudaGraph::buffer_of_output(size_t index) const {
 
 cuda::Pointer CudaGraph::address(const KernelArg& arg) const {
   switch (arg.kind) {
-    case KernelArg::kInput: return inputs_.at(arg.index).pointer();
-    case KernelArg::kOutput: return buffer_of_output(arg.index).pointer();
+    case KernelArg::kInput:
+      return inputs_.at(arg.index).pointer();
+    case KernelArg::kOutput:
+      return buffer_of_output(arg.index).pointer();
     case KernelArg::kWorkspace:
       return workspace_.pointer() + static_cast<cuda::Pointer>(program_.workspace_offsets.at(arg.index));
-    case KernelArg::kErrorFlag: return error_.pointer();
+    case KernelArg::kErrorFlag:
+      return error_.pointer();
     case KernelArg::kScalar:
-    case KernelArg::kSymbol: break;
+    case KernelArg::kSymbol:
+      break;
   }
   FUSEC_CHECK(false, "a parameter by value has no address");
   return 0;
@@ -175,13 +183,16 @@ CudaGraph::Step CudaGraph::prepare(const BoundLaunch& launch, const std::vector<
 // Refusals of the driver name no resource; these do.
 void CudaGraph::check_limits(const BoundLaunch& launch, cuda::Function function) const {
   const cuda::Driver& driver = session_.driver();
-  auto refuse = [&](const std::string& why) { throw Failure(Exit::kRefused, name_of(launch) + " cannot be launched on " + session_.info().name + ": " + why); };
+  auto refuse = [&](const std::string& why) {
+    throw Failure(Exit::kRefused, name_of(launch) + " cannot be launched on " + session_.info().name + ": " + why);
+  };
   auto attribute = [&](int which) {
     int value = 0;
     session_.check(driver.func_get_attribute(&value, which, function), name_of(launch) + ": asking for its attributes");
     return value;
   };
-  if (launch.blocks > kMaxGrid) refuse("it needs " + std::to_string(launch.blocks) + " blocks, and a grid has at most " + std::to_string(kMaxGrid));
+  if (launch.blocks > kMaxGrid)
+    refuse("it needs " + std::to_string(launch.blocks) + " blocks, and a grid has at most " + std::to_string(kMaxGrid));
   const int threads = attribute(cuda::kFunctionMaxThreadsPerBlock);
   if (launch.block > static_cast<uint32_t>(threads))
     refuse("a block of " + std::to_string(launch.block) + " threads with " + std::to_string(attribute(cuda::kFunctionRegisters)) +
@@ -198,23 +209,25 @@ void CudaGraph::check_limits(const BoundLaunch& launch, cuda::Function function)
                  name_of(launch) + ": asking for its occupancy");
   const int64_t resident = int64_t{blocks} * session_.info().multiprocessors;
   if (launch.blocks > resident)
-    refuse("its " + std::to_string(launch.blocks) + " blocks must all be resident for the grid barrier, and " + std::to_string(resident) + " fit");
+    refuse("its " + std::to_string(launch.blocks) + " blocks must all be resident for the grid barrier, and " + std::to_string(resident) +
+           " fit");
 }
 
 void CudaGraph::enqueue(Step& step) const {
   const cuda::Driver& driver = session_.driver();
   const BoundLaunch& launch = *step.launch;
   if (launch.kind == Launch::kCopy) {
-    session_.check(driver.memcpy_dtod_async(address(launch.args[1]), address(launch.args[0]), static_cast<size_t>(launch.copy_bytes), session_.stream()),
+    session_.check(driver.memcpy_dtod_async(address(launch.args[1]), address(launch.args[0]), static_cast<size_t>(launch.copy_bytes),
+                                            session_.stream()),
                    "segment " + std::to_string(launch.segment) + ": copying " + bytes_text(launch.copy_bytes));
     return;
   }
   const auto grid = static_cast<unsigned>(launch.blocks);
   void** parameters = step.parameters.addresses.data();
-  const cuda::Result result =
-      launch.cooperative
-          ? driver.launch_cooperative_kernel(step.function, grid, 1, 1, launch.block, 1, 1, launch.shared_bytes, session_.stream(), parameters)
-          : driver.launch_kernel(step.function, grid, 1, 1, launch.block, 1, 1, launch.shared_bytes, session_.stream(), parameters, nullptr);
+  const cuda::Result result = launch.cooperative ? driver.launch_cooperative_kernel(step.function, grid, 1, 1, launch.block, 1, 1,
+                                                                                    launch.shared_bytes, session_.stream(), parameters)
+                                                 : driver.launch_kernel(step.function, grid, 1, 1, launch.block, 1, 1, launch.shared_bytes,
+                                                                        session_.stream(), parameters, nullptr);
   session_.check(result, name_of(launch) + ": launching " + std::to_string(launch.blocks) + " blocks of " + std::to_string(launch.block) +
                              " threads with " + bytes_text(launch.shared_bytes) + " of shared memory");
 }
@@ -315,8 +328,8 @@ class CudaDevice final : public Device {
     cuda::Pointer x = from.pointer(), y = to.pointer();
     void* parameters[] = {&x, &y};
     const Replay replay(*session_, [&] {
-      session_->check(session_->driver().launch_kernel(function, kCopyBytes / kCopyBytesPerBlock, 1, 1, kCopyThreads, 1, 1, 0, session_->stream(),
-                                                       parameters, nullptr),
+      session_->check(session_->driver().launch_kernel(function, kCopyBytes / kCopyBytesPerBlock, 1, 1, kCopyThreads, 1, 1, 0,
+                                                       session_->stream(), parameters, nullptr),
                       "launching a copy");
     });
     return replay.time(warmups, replays);
@@ -328,14 +341,9 @@ class CudaDevice final : public Device {
 
 }  // namespace
 
-std::unique_ptr<Device> find_cuda_device(std::string& missing) {
-  auto session = Session::open(missing);
-  return session ? std::make_unique<CudaDevice>(std::move(session)) : nullptr;
-}
-
 std::unique_ptr<Device> open_cuda_device() {
   std::string missing;
-  if (auto device = find_cuda_device(missing)) return device;
+  if (auto session = Session::open(missing)) return std::make_unique<CudaDevice>(std::move(session));
   throw Failure(Exit::kNoDevice, missing + "\nWithout a GPU: `fusec run --device cpu` computes on the CPU, `fusec compile` needs none");
 }
 

@@ -30,60 +30,80 @@ namespace {
 std::string init_failure(const Driver& driver, Result error) {
   const std::string text = "the CUDA driver " + driver.path + " does not start (" + driver.describe(error) + ")";
   switch (error) {
-    case kErrorNoDevice: return text + ": it sees no GPU (is one there, and not hidden by CUDA_VISIBLE_DEVICES?)";
-    case kStubLibrary: return text + ": this is the toolkit's stub library, not a driver; remove its folder from LD_LIBRARY_PATH";
+    case kErrorNoDevice:
+      return text + ": it sees no GPU (is one there, and not hidden by CUDA_VISIBLE_DEVICES?)";
+    case kStubLibrary:
+      return text + ": this is the toolkit's stub library, not a driver; remove its folder from LD_LIBRARY_PATH";
     case kDriverMismatch:
-    case kCompatNotSupported: return text + ": library and kernel module do not fit together; reboot after a driver update, or remove the compatibility package";
-    default: return text;
+    case kCompatNotSupported:
+      return text + ": library and kernel module do not fit together; reboot after a driver update, or remove the compatibility package";
+    default:
+      return text;
   }
+}
+
+// Initializes the driver and describes its first device.
+Result first_device(const Driver& driver, DeviceHandle& device, DeviceInfo& info) {
+  int count = 0;
+  if (const Result error = driver.init(0)) return error;
+  if (const Result error = driver.device_get_count(&count)) return error;
+  if (count == 0) return kErrorNoDevice;
+  if (const Result error = driver.device_get(&device, 0)) return error;
+  char name[256] = "";
+  size_t memory = 0;
+  if (const Result error = driver.device_get_name(name, sizeof name, device)) return error;
+  if (const Result error = driver.device_total_mem(&memory, device)) return error;
+  if (const Result error = driver.driver_get_version(&info.driver_version)) return error;
+  info.name = name;
+  info.memory_bytes = static_cast<int64_t>(memory);
+  info.driver_path = driver.path;
+  int l2_bytes = 0, shared_bytes = 0;
+  const std::pair<int, int*> attributes[] = {{kComputeCapabilityMajor, &info.major},
+                                             {kComputeCapabilityMinor, &info.minor},
+                                             {kMultiprocessorCount, &info.multiprocessors},
+                                             {kL2CacheSize, &l2_bytes},
+                                             {kMaxSharedPerBlockOptin, &shared_bytes}};
+  for (const auto& [attribute, value] : attributes)
+    if (const Result error = driver.device_get_attribute(value, attribute, device)) return error;
+  info.l2_bytes = l2_bytes;
+  info.shared_bytes_per_block = shared_bytes;
+  return 0;
+}
+
+const Driver* find_driver(std::string& missing) {
+  std::vector<std::string> tried;
+  const Driver* driver = Driver::find(tried);
+  if (driver) return driver;
+  missing = "no CUDA driver (libcuda.so.1) was found. Tried:";
+  for (const std::string& place : tried) missing += "\n  " + place;
+  return nullptr;
 }
 
 }  // namespace
 
 std::unique_ptr<Session> Session::open(std::string& missing) {
-  std::vector<std::string> tried;
-  const Driver* driver = Driver::find(tried);
-  if (!driver) {
-    missing = "no CUDA driver (libcuda.so.1) was found. Tried:";
-    for (const std::string& place : tried) missing += "\n  " + place;
-    return nullptr;
-  }
   // Loading code lazily would take place inside the first capture, where it is not allowed everywhere.
   ::setenv("CUDA_MODULE_LOADING", "EAGER", 0);
-  std::unique_ptr<Session> session(new Session(*driver));
-  if (const Result error = session->start()) {
-    missing = init_failure(*driver, error);
-    return nullptr;
-  }
-  return session;
+  const Driver* driver = find_driver(missing);
+  if (!driver) return nullptr;
+  DeviceHandle device = 0;
+  DeviceInfo info;
+  Result error = first_device(*driver, device, info);
+  std::unique_ptr<Session> session(new Session(*driver, info));
+  if (error == 0) error = session->start(device);
+  if (error == 0) return session;
+  missing = init_failure(*driver, error);
+  return nullptr;
 }
 
-Result Session::start() {
-  if (const Result error = driver_.init(0)) return error;
-  int count = 0;
-  if (const Result error = driver_.device_get_count(&count)) return error;
-  if (count == 0) return kErrorNoDevice;
-  if (const Result error = driver_.device_get(&device_, 0)) return error;
-  if (const Result error = driver_.device_primary_ctx_retain(&context_, device_)) return error;
+Result Session::start(DeviceHandle device) {
+  if (const Result error = driver_.device_primary_ctx_retain(&context_, device)) return error;
   if (const Result error = driver_.ctx_set_current(context_)) return error;
-  if (const Result error = driver_.stream_create(&stream_, 0)) return error;
-  char name[256] = "";
-  driver_.device_get_name(name, sizeof name, device_);
-  size_t memory = 0;
-  driver_.device_total_mem(&memory, device_);
-  driver_.driver_get_version(&info_.driver_version);
-  info_.name = name;
-  info_.memory_bytes = static_cast<int64_t>(memory);
-  info_.driver_path = driver_.path;
-  info_.major = attribute(kComputeCapabilityMajor);
-  info_.minor = attribute(kComputeCapabilityMinor);
-  info_.multiprocessors = attribute(kMultiprocessorCount);
-  info_.l2_bytes = attribute(kL2CacheSize);
-  info_.shared_bytes_per_block = attribute(kMaxSharedPerBlockOptin);
-  return 0;
+  return driver_.stream_create(&stream_, 0);
 }
 
-// The primary context is left to the process's end: it outlives every Session on purpose, since releasing it would reset the device's state.
+// The primary context is left to the process's end: it outlives every Session on purpose, since releasing it would reset the device's
+// state.
 Session::~Session() {
   flush_.reset();
   if (stream_) driver_.stream_destroy(stream_);
@@ -91,12 +111,6 @@ Session::~Session() {
 
 void Session::check(Result result, const std::string& what) const {
   if (result != 0) throw Failure(Exit::kRefused, what + ": " + driver_.describe(result));
-}
-
-int Session::attribute(int which) const {
-  int value = 0;
-  check(driver_.device_get_attribute(&value, which, device_), "asking for device attribute " + std::to_string(which));
-  return value;
 }
 
 const Buffer& Session::flush_buffer() const {
@@ -138,7 +152,8 @@ void Buffer::download(void* host) const {
 
 void Buffer::fill(unsigned char byte) const {
   if (bytes_ > 0)
-    session_->check(session_->driver().memset_d8_async(pointer_, byte, static_cast<size_t>(bytes_), session_->stream()), "filling GPU memory");
+    session_->check(session_->driver().memset_d8_async(pointer_, byte, static_cast<size_t>(bytes_), session_->stream()),
+                    "filling GPU memory");
 }
 
 // --- code ----------------------------------------------------------------------------------------------------------------
@@ -154,8 +169,7 @@ Code::Code(const Session& session, const std::string& image) : session_(session)
   const std::string what = "loading the kernels on " + gpu.name + " (" + gpu.arch() + ")";
   const std::string driver = "CUDA " + std::to_string(gpu.driver_version / 1000) + "." + std::to_string(gpu.driver_version % 1000 / 10);
   std::string text = what + ": " + session.driver().describe(error);
-  if (error == kNoBinaryForGpu)
-    text += "\nThe machine code was compiled for another architecture: compile with --arch " + gpu.arch();
+  if (error == kNoBinaryForGpu) text += "\nThe machine code was compiled for another architecture: compile with --arch " + gpu.arch();
   else if (error == kUnsupportedPtxVersion)
     text += "\nThe PTX comes from a newer CUDA than this driver's (" + driver + "): compile with --arch " + gpu.arch() +
             " --emit cubin, or with an older NVRTC (CUDA_PATH)";
@@ -236,3 +250,18 @@ std::vector<double> Replay::time(int warmups, int replays) const {
 }
 
 }  // namespace fusec::cuda
+
+namespace fusec {
+
+std::optional<DeviceInfo> find_cuda_device(std::string& missing) {
+  const cuda::Driver* driver = cuda::find_driver(missing);
+  if (!driver) return std::nullopt;
+  cuda::DeviceHandle device = 0;
+  DeviceInfo info;
+  const cuda::Result error = cuda::first_device(*driver, device, info);
+  if (error == 0) return info;
+  missing = cuda::init_failure(*driver, error);
+  return std::nullopt;
+}
+
+}  // namespace fusec

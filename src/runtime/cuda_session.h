@@ -1,4 +1,5 @@
-// The CUDA driver with one device, its context and one stream, and what is owned there. Errors become Failures that name what was asked for.
+// The CUDA driver with one device, its context and one stream, and what is owned there. Errors become Failures that name what was asked
+// for.
 #pragma once
 
 #include <cstdint>
@@ -28,20 +29,18 @@ class Session {
   const DeviceInfo& info() const { return info_; }
   // Failure(kRefused) "WHAT: CUDA_ERROR_…" unless `result` is success.
   void check(Result result, const std::string& what) const;
-  int attribute(int which) const;
   // Waits for the stream.
   void synchronize(const std::string& what) const { check(driver_.stream_synchronize(stream_), what); }
   // 256 MiB, more than any L2 cache: what is overwritten between measurements. Allocated when first asked for.
   const Buffer& flush_buffer() const;
 
  private:
-  explicit Session(const Driver& driver) : driver_(driver) {}
-  Result start();  // device, context, stream
+  Session(const Driver& driver, const DeviceInfo& info) : driver_(driver), info_(info) {}
+  Result start(DeviceHandle device);  // context, stream
   const Driver& driver_;
-  DeviceHandle device_ = 0;
+  DeviceInfo info_;
   Context context_ = nullptr;
   Stream stream_ = nullptr;
-  DeviceInfo info_;
   mutable std::unique_ptr<Buffer> flush_;
 };
 

@@ -1,9 +1,9 @@
 // The one virtual interface of the runtime: a GPU that executes a bound program.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,7 +18,7 @@ struct DeviceInfo {
   int major = 0, minor = 0;  // compute capability
   int64_t memory_bytes = 0, l2_bytes = 0, shared_bytes_per_block = 0;
   int multiprocessors = 0;
-  int driver_version = 0;    // 13000 is CUDA 13.0
+  int driver_version = 0;  // 13000 is CUDA 13.0
   std::string driver_path;
   std::string arch() const { return "sm_" + std::to_string(major * 10 + minor); }
 };
@@ -37,7 +37,8 @@ class LoadedGraph {
   virtual void run() = 0;
   virtual ErrorRecord error_record() = 0;
   virtual std::vector<Tensor> outputs() = 0;
-  // Microseconds of each of `replays` executions after `warmups`, by two events around a CUDA graph replay, the L2 cache overwritten before each.
+  // Microseconds of each of `replays` executions after `warmups`, by two events around a CUDA graph replay, the L2 cache overwritten before
+  // each.
   virtual std::vector<double> time(int warmups, int replays) = 0;
   // The same for the launches of one segment alone, in a CUDA graph of their own.
   virtual std::vector<double> time_segment(uint32_t segment, int warmups, int replays) = 0;
@@ -57,7 +58,7 @@ class Device {
 
 // The first GPU that the driver shows (CUDA_VISIBLE_DEVICES chooses). Failure(kNoDevice) with what is missing and the remedy.
 std::unique_ptr<Device> open_cuda_device();
-// Null without a usable GPU; then `missing` says why.
-std::unique_ptr<Device> find_cuda_device(std::string& missing);
+// What that GPU is, without starting work on it; nothing without a usable one, then `missing` says why.
+std::optional<DeviceInfo> find_cuda_device(std::string& missing);
 
 }  // namespace fusec

@@ -132,6 +132,18 @@ std::vector<std::string> cuda_roots(const CudaPlaces& places) {
   return roots;
 }
 
+std::vector<std::string> missing_cuda_roots(const CudaPlaces& places) {
+  std::vector<std::string> missing;
+  const std::pair<const char*, std::string> named[] = {{"CUDA_PATH=", places.cuda_path},
+                                                       {"CUDA_HOME=", places.cuda_home},
+                                                       {"CONDA_PREFIX=", places.conda_prefix},
+                                                       {"", places.system_root},
+                                                       {"found by the build: ", places.build_root}};
+  for (const auto& [name, root] : named)
+    if (!root.empty() && !is_folder(root)) missing.push_back(name + root);
+  return missing;
+}
+
 std::vector<std::string> cuda_library_folders(const CudaPlaces& places) {
   std::vector<std::string> folders;
   for (const std::string& root : cuda_roots(places))
@@ -144,7 +156,8 @@ std::vector<std::string> cuda_include_folders(const std::string& library, const 
   std::error_code none;
   const fs::path real = fs::canonical(library, none);
   if (!none) {
-    // …/lib64/libnvrtc.so, …/targets/x86_64-linux/lib/libnvrtc.so, …/nvidia/cuda_nvrtc/lib/libnvrtc.so, /usr/lib/x86_64-linux-gnu/libnvrtc.so
+    // …/lib64/libnvrtc.so, …/targets/x86_64-linux/lib/libnvrtc.so, …/nvidia/cuda_nvrtc/lib/libnvrtc.so,
+    // /usr/lib/x86_64-linux-gnu/libnvrtc.so
     const fs::path parent = real.parent_path().parent_path();
     candidates = {parent / "include", parent.parent_path() / "cuda_runtime" / "include", parent.parent_path() / "include"};
   }

@@ -33,10 +33,12 @@ struct CudaPlaces {
 
 // Toolkit folders in search order (CUDA_PATH, CUDA_HOME, conda, Python wheels, the system's, the build's): those that exist, once each.
 std::vector<std::string> cuda_roots(const CudaPlaces& places);
+// Those of the named places that are set but no folder.
+std::vector<std::string> missing_cuda_roots(const CudaPlaces& places);
 // The folders below those roots that can hold libraries, in the same order.
 std::vector<std::string> cuda_library_folders(const CudaPlaces& places);
-// Include folders for the NVRTC at `library`: those of the toolkit it belongs to when they hold the CUDA headers, else the first root that does.
-// Empty when there are none.
+// Include folders for the NVRTC at `library`: those of the toolkit it belongs to when they hold the CUDA headers, else the first root that
+// does. Empty when there are none.
 std::vector<std::string> cuda_include_folders(const std::string& library, const CudaPlaces& places);
 
 }  // namespace fusec

@@ -13,8 +13,8 @@ struct Layout {
   int elem_bytes = 4;
   std::vector<int64_t> shape, strides;  // elements
 
-  bool empty() const;          // some extent is 0
-  bool is_row_major() const;   // dense, so that device and host bytes are the same
+  bool empty() const;             // some extent is 0
+  bool is_row_major() const;      // dense, so that device and host bytes are the same
   int64_t storage_bytes() const;  // from the first to the last element
 };
 

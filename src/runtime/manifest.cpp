@@ -125,11 +125,20 @@ KernelArg arg_from(const Json& json, const Manifest& manifest) {
   const Json& value = json.at(row->name);
   switch (arg.kind) {
     case KernelArg::kInput:
-    case KernelArg::kScalar: arg.index = index_below(value, manifest.inputs); break;
-    case KernelArg::kOutput: arg.index = index_below(value, manifest.outputs); break;
-    case KernelArg::kWorkspace: arg.index = index_below(value, manifest.program.workspace.size()); break;
-    case KernelArg::kSymbol: arg.index = symbol_named(value.get<std::string>(), manifest.symbols).terms()[0].symbols[0].index; break;
-    case KernelArg::kErrorFlag: break;
+    case KernelArg::kScalar:
+      arg.index = index_below(value, manifest.inputs);
+      break;
+    case KernelArg::kOutput:
+      arg.index = index_below(value, manifest.outputs);
+      break;
+    case KernelArg::kWorkspace:
+      arg.index = index_below(value, manifest.program.workspace.size());
+      break;
+    case KernelArg::kSymbol:
+      arg.index = symbol_named(value.get<std::string>(), manifest.symbols).terms()[0].symbols[0].index;
+      break;
+    case KernelArg::kErrorFlag:
+      break;
   }
   return arg;
 }
@@ -138,7 +147,9 @@ Json to_json(const Launch& launch, const Symbols& symbols) {
   Json json = {{"segment", launch.segment}};
   if (launch.kind == Launch::kCopy) {
     FUSEC_CHECK(launch.args.size() == 2, "a copy has a source and a destination");
-    json["copy"] = {{"bytes", to_json(launch.copy_bytes, symbols)}, {"from", to_json(launch.args[0], symbols)}, {"to", to_json(launch.args[1], symbols)}};
+    json["copy"] = {{"bytes", to_json(launch.copy_bytes, symbols)},
+                    {"from", to_json(launch.args[0], symbols)},
+                    {"to", to_json(launch.args[1], symbols)}};
     return json;
   }
   json["kernel"] = launch.kernel;
@@ -208,7 +219,8 @@ void read_workspace(const Json& json, Manifest& manifest) {
     WorkspaceBuffer buffer;
     buffer.bytes = size_from(entry.at("bytes"), manifest.symbols);
     buffer.offset = integer(entry.at("offset"), 0, program.workspace_is_static ? program.workspace_bytes : INT64_MAX);
-    if (program.workspace_is_static && buffer.bytes.value() > program.workspace_bytes - buffer.offset) refuse("a buffer passes the workspace's end");
+    if (program.workspace_is_static && buffer.bytes.value() > program.workspace_bytes - buffer.offset)
+      refuse("a buffer passes the workspace's end");
     buffer.first_segment = static_cast<uint32_t>(integer(entry.at("first_segment"), 0, UINT32_MAX));
     buffer.last_segment = static_cast<uint32_t>(integer(entry.at("last_segment"), 0, UINT32_MAX));
     program.workspace.push_back(buffer);

@@ -1,5 +1,5 @@
-// What a loader needs to run a compiled graph, as JSON: the graph, the launches with their dimensions as formulas of run-time sizes, parameters,
-// workspace, files and their hashes.
+// What a loader needs to run a compiled graph, as JSON: the graph, the launches with their dimensions as formulas of run-time sizes,
+// parameters, workspace, files and their hashes.
 #pragma once
 
 #include <optional>
@@ -24,7 +24,7 @@ struct Manifest {
   Symbols symbols;         // those of the program's sizes
   Program program;         // without its texts
   uint32_t segments = 0;
-  int64_t bytes = 0;       // that the segments read and write, for the typical sizes
+  int64_t bytes = 0;               // that the segments read and write, for the typical sizes
   size_t inputs = 0, outputs = 0;  // how many the graph has
   std::vector<ManifestFile> files;
 };

@@ -43,6 +43,7 @@ Search search_nvrtc() {
   Search result;
   const CudaPlaces places = CudaPlaces::from_environment();
   const auto library = DynamicLibrary::open_first(kNames, cuda_library_folders(places), result.tried);
+  for (const std::string& root : missing_cuda_roots(places)) result.tried.push_back(root + ": no such folder");
   if (!library) return result;
   auto nvrtc = std::make_unique<Nvrtc>();
   nvrtc->path = library->path();

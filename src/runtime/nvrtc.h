@@ -1,4 +1,5 @@
-// NVRTC, CUDA's run-time compiler, opened when first needed. The types stand for those of nvrtc.h, so that no CUDA header is needed to build.
+// NVRTC, CUDA's run-time compiler, opened when first needed. The types stand for those of nvrtc.h, so that no CUDA header is needed to
+// build.
 #pragma once
 
 #include <cstddef>

@@ -224,7 +224,7 @@ bool Scheduler::by_rows(const Case& c, Plan& plan, bool across) {
   const int64_t row_elems = static_cast<int64_t>(static_cast<double>(iteration) / mapping.rows);
   const int64_t split = clusters ? std::clamp<int64_t>(row_elems / kElemsPerClusterBlock, 1, kClusterBlocks) : 1;
   plan.parallel = std::min(1.0, mapping.rows * static_cast<double>(split) / sms);
-  plan.kind = c.chained || std::any_of(c.depends.begin(), c.depends.end(), [](uint8_t d) { return d; }) ? SegmentKind::kPersistent : SegmentKind::kReduction;
+  plan.kind = SegmentKind::kPersistent;
   for (OpId a : c.anchors) {
     if (facts_.role(a) == Role::kSort) plan.kind = SegmentKind::kSort;
     else if (facts_.role(a) == Role::kScan && plan.kind != SegmentKind::kSort) plan.kind = SegmentKind::kScan;

@@ -50,7 +50,7 @@ TEST_CASE("the worst element is reported", "[data]") {
 
 TEST_CASE("summaries", "[data]") {
   const NamedTensors tensors = {{"y", tensor(DType::kF32, {2, 3}, {1, kNan, kInf, 2, 0.5, 3})}, {"long", vector_of(DType::kI64, {})}};
-  CHECK(summary_text(tensors) == "y     f32[2,3]  min 0.5  max inf  nan 1  [1, nan, inf, 2, …]\nlong  i64[0]    \n");
+  CHECK(summary_text(tensors) == "y     f32[2,3]  min 0.5  max inf  nan 1  [1, nan, inf, 2, …]\nlong  i64[0]\n");
   CHECK(summary_json({tensors[0]}) ==
         R"([{"name": "y", "dtype": "f32", "shape": [2, 3], "min": 0.5, "max": "inf", "nan": 1, "first": [1, "nan", "inf", 2]}])");
 }

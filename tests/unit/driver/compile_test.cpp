@@ -47,9 +47,7 @@ TEST_CASE("a graph goes through every stage") {
   CHECK(result->stopped_text.empty());
 }
 
-TEST_CASE("the same input gives the same text") {
-  CHECK(compiled({})->program->cuda_source == compiled({})->program->cuda_source);
-}
+TEST_CASE("the same input gives the same text") { CHECK(compiled({})->program->cuda_source == compiled({})->program->cuda_source); }
 
 TEST_CASE("a stage can be the last one") {
   for (const std::string_view name : stage_names()) {

@@ -30,7 +30,9 @@ TEST_CASE("a benchmark is one JSON object") {
   result.compile_ms = 100;
   result.segment_ms = 1.25;
   CHECK(bench_json(result) ==
-        "{\"graph\":\"g\",\"device\":\"NVIDIA H200\",\"segments\":1,\"launches\":1,\"us\":{\"median\":10.0,\"q1\":10.0,\"q3\":10.0,\"min\":10.0,\"n\":3},"
-        "\"bytes\":30000000,\"gbps\":3000.0,\"limit_gbps\":4200.0,\"per_segment\":[{\"id\":0,\"kernel\":\"g_s0\",\"us\":9.5}],\"compile_ms\":100.0,"
+        "{\"graph\":\"g\",\"device\":\"NVIDIA "
+        "H200\",\"segments\":1,\"launches\":1,\"us\":{\"median\":10.0,\"q1\":10.0,\"q3\":10.0,\"min\":10.0,\"n\":3},"
+        "\"bytes\":30000000,\"gbps\":3000.0,\"limit_gbps\":4200.0,\"per_segment\":[{\"id\":0,\"kernel\":\"g_s0\",\"us\":9.5}],\"compile_"
+        "ms\":100.0,"
         "\"segment_ms\":1.25}\n");
 }

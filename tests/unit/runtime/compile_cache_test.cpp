@@ -9,7 +9,11 @@ using namespace fusec;
 namespace fs = std::filesystem;
 
 namespace {
-const CacheEntry kEntry = {"ptx text", std::string("\x7f" "ELF\0cubin", 10), "ptxas info"};
+const CacheEntry kEntry = {"ptx text",
+                           std::string("\x7f"
+                                       "ELF\0cubin",
+                                       10),
+                           "ptxas info"};
 
 std::string only_file(const fs::path& folder) {
   std::string name;

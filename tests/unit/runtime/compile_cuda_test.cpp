@@ -50,7 +50,8 @@ TEST_CASE("architecture names") {
   CHECK_FALSE(parse_arch("compute_80").real);
   CHECK(parse_arch("sm_100a").number == 100);
   CHECK(parse_arch("sm_100a").suffix == "a");
-  for (const char* wrong : {"", "90", "sm_", "sm_9", "sm_90b", "sm_90aa", "sm_-90", "compute", "native"}) CHECK_THROWS_AS(parse_arch(wrong), Failure);
+  for (const char* wrong : {"", "90", "sm_", "sm_9", "sm_90b", "sm_90aa", "sm_-90", "compute", "native"})
+    CHECK_THROWS_AS(parse_arch(wrong), Failure);
 }
 
 TEST_CASE("NVRTC compiles to PTX and machine code") {
@@ -72,7 +73,9 @@ TEST_CASE("the CUDA headers are found beside NVRTC") {
     WARN("skipped: NVRTC without headers");
     return;
   }
-  const std::string source = "#include <cuda_bf16.h>\n#include <cuda_fp16.h>\n#include <cuda_fp8.h>\nextern \"C\" __global__ void k(__nv_bfloat16* x) { x[0] = __float2bfloat16(1.f); }\n";
+  const std::string source =
+      "#include <cuda_bf16.h>\n#include <cuda_fp16.h>\n#include <cuda_fp8.h>\nextern \"C\" __global__ void k(__nv_bfloat16* x) { x[0] = "
+      "__float2bfloat16(1.f); }\n";
   CHECK_FALSE(compile_cuda("headers", source, "compute_80", nullptr).ptx.empty());
 }
 

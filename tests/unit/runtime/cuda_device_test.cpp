@@ -13,11 +13,13 @@ using namespace fusec;
 namespace {
 
 Device* gpu() {
-  static std::string missing;
-  static const std::unique_ptr<Device> device = find_cuda_device(missing);
+  std::string missing;
   std::vector<std::string> tried;
-  if (device && Nvrtc::find(tried)) return device.get();
-  WARN("skipped: " << (device ? "no NVRTC" : missing));
+  if (find_cuda_device(missing) && Nvrtc::find(tried)) {
+    static const std::unique_ptr<Device> device = open_cuda_device();
+    return device.get();
+  }
+  WARN("skipped: " << (missing.empty() ? "no NVRTC" : missing));
   return nullptr;
 }
 
@@ -86,7 +88,8 @@ Case make_case(int64_t n) {
   add.kernel = "add";
   add.grid = {{elems, 128}};
   add.block = 128;
-  add.args = {{KernelArg::kWorkspace, 0}, {KernelArg::kInput, 1}, {KernelArg::kOutput, 0}, {KernelArg::kSymbol, 0}, {KernelArg::kErrorFlag, 0}};
+  add.args = {
+      {KernelArg::kWorkspace, 0}, {KernelArg::kInput, 1}, {KernelArg::kOutput, 0}, {KernelArg::kSymbol, 0}, {KernelArg::kErrorFlag, 0}};
   copy.segment = 2;
   copy.kind = Launch::kCopy;
   copy.args = {{KernelArg::kWorkspace, 0}, {KernelArg::kOutput, 1}};
@@ -167,8 +170,11 @@ TEST_CASE("refusals name the resource", "[gpu]") {
   };
   CHECK(message([](Case& c) { c.bound.launches[0].shared_bytes = 1 << 20; }).find("shared memory") != std::string::npos);
   CHECK(message([](Case& c) { c.bound.launches[1].blocks = int64_t{1} << 40; }).find("a grid has at most") != std::string::npos);
-  CHECK(message([](Case& c) { c.bound.launches[1].cooperative = true, c.bound.launches[1].blocks = 10000000; }).find("must all be resident") != std::string::npos);
-  CHECK(message([](Case& c) { c.bound.workspace_bytes = int64_t{1} << 45; }).find("the workspace between segments needs 32768.00 GiB") != std::string::npos);
+  CHECK(message([](Case& c) {
+          c.bound.launches[1].cooperative = true, c.bound.launches[1].blocks = 10000000;
+        }).find("must all be resident") != std::string::npos);
+  CHECK(message([](Case& c) { c.bound.workspace_bytes = int64_t{1} << 45; }).find("the workspace between segments needs 32768.00 GiB") !=
+        std::string::npos);
   CHECK(message([](Case& c) { c.bound.launches[1].kernel = "absent"; }).find("'absent'") != std::string::npos);
 }
 

@@ -21,10 +21,8 @@ struct SameSignature : std::false_type {};
 template <class... Ours, class... Theirs>
 struct SameSignature<int (*)(Ours...), CUresult (*)(Theirs...)> {
   static constexpr bool value = [] {
-    if constexpr (sizeof...(Ours) != sizeof...(Theirs))
-      return false;
-    else
-      return (same_parameter<Ours, Theirs>() && ...);
+    if constexpr (sizeof...(Ours) != sizeof...(Theirs)) return false;
+    else return (same_parameter<Ours, Theirs>() && ...);
   }();
 };
 

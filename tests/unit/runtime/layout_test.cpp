@@ -17,9 +17,9 @@ std::vector<int32_t> scattered(const Layout& layout, const std::vector<int32_t>&
 
 TEST_CASE("layouts") {
   CHECK(scattered({4, {2, 3}, {3, 1}}, {0, 1, 2, 3, 4, 5}) == std::vector<int32_t>{0, 1, 2, 3, 4, 5});
-  CHECK(scattered({4, {2, 3}, {1, 2}}, {0, 1, 2, 3, 4, 5}) == std::vector<int32_t>{0, 3, 1, 4, 2, 5});           // transposed
-  CHECK(scattered({4, {2, 2}, {4, 1}}, {0, 1, 2, 3}) == std::vector<int32_t>{0, 1, -1, -1, 2, 3});               // padded rows
-  CHECK(scattered({4, {2, 2}, {0, 1}}, {7, 8, 7, 8}) == std::vector<int32_t>{7, 8});                             // expanded
+  CHECK(scattered({4, {2, 3}, {1, 2}}, {0, 1, 2, 3, 4, 5}) == std::vector<int32_t>{0, 3, 1, 4, 2, 5});  // transposed
+  CHECK(scattered({4, {2, 2}, {4, 1}}, {0, 1, 2, 3}) == std::vector<int32_t>{0, 1, -1, -1, 2, 3});      // padded rows
+  CHECK(scattered({4, {2, 2}, {0, 1}}, {7, 8, 7, 8}) == std::vector<int32_t>{7, 8});                    // expanded
   CHECK(scattered({4, {3}, {2}}, {1, 2, 3}) == std::vector<int32_t>{1, -1, 2, -1, 3});
   CHECK(scattered({4, {}, {}}, {5}) == std::vector<int32_t>{5});
   CHECK(scattered({4, {2, 2, 2}, {1, 4, 2}}, {0, 1, 2, 3, 4, 5, 6, 7}) == std::vector<int32_t>{0, 4, 1, 5, 2, 6, 3, 7});

@@ -46,7 +46,8 @@ Manifest make_manifest(const Graph& graph) {
   kernel.block = 128;
   kernel.shared_bytes = 4096;
   kernel.cooperative = true;
-  kernel.args = {{KernelArg::kInput, 0}, {KernelArg::kOutput, 1}, {KernelArg::kWorkspace, 0}, {KernelArg::kScalar, 1}, {KernelArg::kSymbol, 1}, {KernelArg::kErrorFlag, 0}};
+  kernel.args = {{KernelArg::kInput, 0},  {KernelArg::kOutput, 1}, {KernelArg::kWorkspace, 0},
+                 {KernelArg::kScalar, 1}, {KernelArg::kSymbol, 1}, {KernelArg::kErrorFlag, 0}};
   kernel.arg_dtypes = {DType::kF32, DType::kF32, DType::kBF16, DType::kF32, DType::kI64, DType::kI64};
   kernel.schedule = {{"vector", 4}, {"unroll", 2}};
   copy.kind = Launch::kCopy;
@@ -57,7 +58,8 @@ Manifest make_manifest(const Graph& graph) {
   manifest.program.launches = {kernel, copy};
   manifest.program.workspace_is_static = false;
   manifest.program.workspace = {{n * 4, 0, 1, 0}, {Size(8), 0, 0, 0}};
-  manifest.files = {{ManifestFile::kCu, "g.cu", "", std::string(64, '0')}, {ManifestFile::kCubin, "g.sm_90.cubin", "sm_90", std::string(64, 'f')}};
+  manifest.files = {{ManifestFile::kCu, "g.cu", "", std::string(64, '0')},
+                    {ManifestFile::kCubin, "g.sm_90.cubin", "sm_90", std::string(64, 'f')}};
   return manifest;
 }
 

@@ -86,7 +86,7 @@ TEST_CASE("refusals have names and words") {
   CHECK(wide.refusal.rule == Rule::kRowTooLong);
   const Plan axes = plan_all(graph(R"({"name": "x", "dtype": "f32", "shape": [4096, 4096]}, {"name": "z", "dtype": "f32", "shape": [100, 5000, 300]})",
                                    R"({"op": "sum", "in": ["x"], "dims": [0], "out": "a"}, {"op": "sum", "in": ["z"], "dims": [1], "out": "b"})", R"("a", "b")"));
-  CHECK(!axes.ok);
+  CHECK(axes.parallel < 0.1);  // one block could, and cost forbids it
   const Plan product = plan_all(graph(R"({"name": "x", "dtype": "bf16", "shape": [64, 64]})", R"({"op": "neg", "in": ["x"], "out": "n"}, {"op": "matmul", "in": ["n", "x"], "out": "y"})", R"("y")"));
   CHECK(product.refusal.rule == Rule::kLibrary);
 }
