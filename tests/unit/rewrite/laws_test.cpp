@@ -18,8 +18,9 @@ struct NamedPass {
   const char* name;
   Graph (*run)(Graph, RewriteLog&);
 };
-constexpr NamedPass kPasses[] = {{"expand_composites", expand_composites}, {"remove_dead_ops", remove_dead_ops}, {"fold_constants", fold_constants},
-                                 {"simplify", simplify},                   {"share_equal_ops", share_equal_ops}, {"remove_dead_ops", remove_dead_ops}};
+constexpr NamedPass kPasses[] = {{"expand_composites", expand_composites}, {"remove_dead_ops", remove_dead_ops},
+                                 {"fold_constants", fold_constants},       {"simplify", simplify},
+                                 {"share_equal_ops", share_equal_ops},     {"remove_dead_ops", remove_dead_ops}};
 
 // Every NaN as one: its sign and payload mean nothing.
 std::vector<double> numbers(const Tensor& t) {
@@ -56,7 +57,8 @@ Graph reordered(const Graph& graph, uint64_t seed) {
   std::vector<bool> placed(graph.ops.size());
   auto ready = [&](size_t i) {
     const Op& op = graph.ops[OpId(i)];
-    return std::all_of(op.in.begin(), op.in.end(), [&](const Operand& o) { return !o.is_value() || !graph[o.value].def.valid() || placed[graph[o.value].def.index]; });
+    return std::all_of(op.in.begin(), op.in.end(),
+                       [&](const Operand& o) { return !o.is_value() || !graph[o.value].def.valid() || placed[graph[o.value].def.index]; });
   };
   for (size_t at = 0; at < graph.ops.size(); ++at) {
     std::shuffle(left.begin(), left.end(), random);
