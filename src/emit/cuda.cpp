@@ -6,6 +6,7 @@
 
 #include "emit/expression.h"
 #include "emit/names.h"
+#include "graph/literal.h"
 #include "lower/magnitude.h"
 #include "lower/visit.h"
 #include "support/check.h"
@@ -21,7 +22,7 @@ std::string op_comment(const Graph& graph, OpId id) {
   for (size_t i = 0; i < op.in.size(); ++i) {
     if (i > 0) text += ", ";
     if (op.in[i].is_value()) text += graph[op.in[i].value].name;
-    else text += std::visit([](auto v) { return std::to_string(v); }, op.in[i].literal->value);
+    else text += to_string(*op.in[i].literal);
   }
   return text + ")";
 }
@@ -499,9 +500,9 @@ std::string parameters(const Graph& graph, const Kernel& kernel, NameScope& scop
     }
     text += (b.written ? "" : "const ") + std::string(storage_type(b.dtype)) + " *" + (b.may_overlap ? "" : "__restrict__ ") + names.back();
   }
-  for (const Symbol& s : graph.symbols) {
+  for (size_t s = 0; s < graph.symbols.size(); ++s) {
     if (!text.empty()) text += ", ";
-    text += "long long " + scope.take(s.name);
+    text += "long long " + symbol_identifier(graph.symbols, SymbolId(s));
   }
   return text;
 }
@@ -510,11 +511,12 @@ std::string parameters(const Graph& graph, const Kernel& kernel, NameScope& scop
 
 std::string emit_kernel(const Graph& graph, const Kernel& kernel, bool contract) {
   NameScope scope;
+  // Sizes and index variables keep their names: index expressions mention them.
+  for (size_t s = 0; s < graph.symbols.size(); ++s) scope.take(symbol_identifier(graph.symbols, SymbolId(s)));
   for (const Part& part : kernel.parts)
     for (size_t i = 0; i < part.space.size(); ++i)
       if (part.space[AtomId(i)].kind == Atom::kVariable) scope.take(part.space[AtomId(i)].name);
   std::vector<std::string> names;
-  // Symbols keep their names: indices mention them.
   std::string out = "extern \"C\" __global__ void __launch_bounds__(" + std::to_string(kernel.block) + ")\n" + kernel.name + "(";
   out += parameters(graph, kernel, scope, names) + ") {\n";
   std::string first_block;

@@ -183,7 +183,7 @@ std::string size_text(const Size& size, const Symbols& symbols, bool wide) {
   std::string out;
   for (const Size::Term& t : size.terms()) {
     std::string product = t.coefficient == 1 ? "" : std::to_string(t.coefficient);
-    for (SymbolId s : t.symbols) product += (product.empty() ? "" : " * ") + ((wide ? "" : "(unsigned)") + c_identifier(symbols[s].name));
+    for (SymbolId s : t.symbols) product += (product.empty() ? "" : " * ") + ((wide ? "" : "(unsigned)") + symbol_identifier(symbols, s));
     out += (out.empty() ? "" : " + ") + product;
   }
   if (size.is_constant() || size.constant() != 0) {

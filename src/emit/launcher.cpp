@@ -1,21 +1,47 @@
 #include "emit/launcher.h"
 
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
 #include "emit/cuda.h"
 #include "emit/expression.h"
 #include "emit/names.h"
+#include "graph/literal.h"
 
 namespace fusec {
 
 namespace {
 
+std::string derived_text(const Graph& graph, const Symbol& s) {
+  return size_text(s.numerator, graph.symbols, true) + " / " + std::to_string(s.denominator);
+}
+
 // Run-time sizes are read from `sizes`, derived ones computed from them.
 std::string size_locals(const Graph& graph) {
   std::string out;
+  int given = 0;
   for (size_t i = 0; i < graph.symbols.size(); ++i) {
     const Symbol& s = graph.symbols[SymbolId(i)];
-    const std::string value = s.derived ? size_text(s.numerator, graph.symbols, true) + " / " + std::to_string(s.denominator) : "sizes[" + std::to_string(i) + "]";
-    out += "  const long long " + c_identifier(s.name) + " = " + value + ";\n";
+    const std::string value = s.derived ? derived_text(graph, s) : "sizes[" + std::to_string(given++) + "]";
+    out += "  const long long " + symbol_identifier(graph.symbols, SymbolId(i)) + " = " + value + ";\n";
   }
+  return out;
+}
+
+// What the kernels were compiled for: sizes that break the graph's promises, or a scalar that is missing, launch nothing.
+std::string argument_checks(const Graph& graph) {
+  std::string out;
+  auto refuse_if = [&](const std::string& condition) { out += "  if (" + condition + ") return cudaErrorInvalidValue;\n"; };
+  for (size_t i = 0; i < graph.symbols.size(); ++i) {
+    const Symbol& s = graph.symbols[SymbolId(i)];
+    if (s.derived) continue;
+    const std::string n = symbol_identifier(graph.symbols, SymbolId(i));
+    refuse_if(n + " < 0" + (s.max < INT64_MAX ? " || " + n + " > " + std::to_string(s.max) : "") +
+              (s.multiple_of > 1 ? " || " + n + " % " + std::to_string(s.multiple_of) + " != 0" : ""));
+  }
+  for (size_t i = 0; i < graph.inputs.size(); ++i)
+    if (graph.inputs[i].scalar && !graph.inputs[i].scalar_value) refuse_if("!inputs[" + std::to_string(i) + "]");
   return out;
 }
 
@@ -33,36 +59,92 @@ std::string workspace_offset(const Graph& graph, const Program& program, size_t 
 std::string pointer(const Graph& graph, const Program& program, const KernelArg& arg) {
   const std::string i = std::to_string(arg.index);
   switch (arg.kind) {
-    case KernelArg::kInput: return "inputs[" + i + "]";
-    case KernelArg::kOutput: return "outputs[" + i + "]";
-    case KernelArg::kWorkspace: return "(char *)workspace + " + workspace_offset(graph, program, arg.index);
-    case KernelArg::kErrorFlag: return "(char *)workspace";
-    default: return "";
+    case KernelArg::kInput:
+      return "inputs[" + i + "]";
+    case KernelArg::kOutput:
+      return "outputs[" + i + "]";
+    case KernelArg::kWorkspace:
+      return "(char *)workspace + " + workspace_offset(graph, program, arg.index);
+    case KernelArg::kErrorFlag:
+      return "(char *)workspace";
+    default:
+      return "";
   }
 }
 
+// The memory format of a number that the f8 dtype holds exactly.
+int f8_bits(DType dtype, double value) {
+  const int mantissa_bits = dtype == DType::kF8E4M3 ? 3 : 2, bias = dtype == DType::kF8E4M3 ? 7 : 15;
+  const int sign = std::signbit(value) ? 0x80 : 0;
+  if (std::isnan(value)) return sign | 0x7f;
+  if (value == 0) return sign;
+  const int exponent = std::max(std::ilogb(value), 1 - bias);
+  return sign + ((exponent + bias - 1) << mantissa_bits) + static_cast<int>(std::ldexp(std::fabs(value), mantissa_bits - exponent));
+}
+
+// A scalar's default as a host expression of its storage type.
+std::string default_text(const Literal& literal, DType dtype) {
+  const std::string type = "(" + std::string(storage_type(dtype)) + ")";
+  if (dtype == DType::kBool) return type + (literal.as_double() != 0 ? "1" : "0");
+  if (is_integer(dtype)) return type + literal_text(literal, DType::kI64);
+  const double value = literal.as_double();
+  if (is_f8(dtype)) return type + std::to_string(f8_bits(dtype, value));
+  if (std::isnan(value)) return type + "NAN";
+  if (std::isinf(value)) return type + (value > 0 ? "INFINITY" : "-INFINITY");
+  return type + literal_text(literal, DType::kF64);
+}
+
 std::string argument(const Graph& graph, const Program& program, const KernelArg& arg, DType dtype) {
-  if (arg.kind == KernelArg::kSymbol) return c_identifier(graph.symbols[SymbolId(arg.index)].name);
+  if (arg.kind == KernelArg::kSymbol) return symbol_identifier(graph.symbols, SymbolId(arg.index));
   if (arg.kind == KernelArg::kScalar) {
     const Input& input = graph.inputs[arg.index];
-    const std::string type = storage_type(graph[input.value].dtype), i = std::to_string(arg.index);
-    const std::string given = "*(const " + type + " *)inputs[" + i + "]";
-    if (!input.scalar_value) return given;
-    return "inputs[" + i + "] ? " + given + " : (" + type + ")" + literal_text(*input.scalar_value, graph[input.value].dtype == DType::kBool ? DType::kBool : is_float(graph[input.value].dtype) ? DType::kF64 : DType::kI64);
+    const DType type = graph[input.value].dtype;
+    const std::string i = std::to_string(arg.index);
+    const std::string given = "*(const " + std::string(storage_type(type)) + " *)inputs[" + i + "]";
+    return input.scalar_value ? "inputs[" + i + "] ? " + given + " : " + default_text(*input.scalar_value, type) : given;
   }
   const std::string p = pointer(graph, program, arg);
   return "(" + std::string(storage_type(dtype)) + " *)(" + p + ")";
 }
 
-std::string blocks(const Graph& graph, const Launch& launch) {
+// The number of blocks when it is known, else a formula.
+std::optional<int64_t> constant_blocks(const Launch& launch) {
+  int64_t sum = 0;
+  for (const GridTerm& t : launch.grid) {
+    if (!t.elems.is_constant()) return std::nullopt;
+    sum += (t.elems.value() + t.per_block - 1) / t.per_block;
+  }
+  return sum;
+}
+
+std::string blocks_formula(const Graph& graph, const Launch& launch) {
   std::string sum;
   for (const GridTerm& t : launch.grid) {
     const std::string per = std::to_string(t.per_block);
-    sum += (sum.empty() ? "" : " + ");
-    if (t.elems.is_constant()) sum += std::to_string((t.elems.value() + t.per_block - 1) / t.per_block) + "LL";
-    else sum += "(" + size_text(t.elems, graph.symbols, true) + " + " + per + " - 1) / " + per;
+    sum += (sum.empty() ? "" : " + ") + ("(" + size_text(t.elems, graph.symbols, true)) + " + " + per + " - 1) / " + per;
   }
-  return sum.empty() ? "0LL" : sum;
+  return sum;
+}
+
+std::string copy_text(const Graph& graph, const Program& program, const Launch& launch) {
+  return "  { const cudaError_t copied = cudaMemcpyAsync(" + pointer(graph, program, launch.args[1]) + ", " +
+         pointer(graph, program, launch.args[0]) + ", (size_t)(" + size_text(launch.copy_bytes, graph.symbols, true) +
+         "), cudaMemcpyDeviceToDevice, stream);\n    if (copied != cudaSuccess) return copied; }\n";
+}
+
+std::string launch_text(const Graph& graph, const Program& program, const Launch& launch) {
+  if (launch.kind == Launch::kCopy) return copy_text(graph, program, launch);
+  std::string args;
+  for (size_t i = 0; i < launch.args.size(); ++i)
+    args += (i > 0 ? ", " : "") + argument(graph, program, launch.args[i], launch.arg_dtypes[i]);
+  auto call = [&](const std::string& blocks) {
+    return launch.kernel + "<<<" + blocks + ", " + std::to_string(launch.block) + ", " + std::to_string(launch.shared_bytes) +
+           ", stream>>>(" + args + ");\n";
+  };
+  if (const std::optional<int64_t> blocks = constant_blocks(launch))
+    return *blocks > 0 ? "  " + call(std::to_string(*blocks)) : "  // " + launch.kernel + " has nothing to do: a size is zero.\n";
+  return "  {\n    const long long count = " + blocks_formula(graph, launch) +
+         ";\n    if (count > 2147483647) return cudaErrorInvalidConfiguration;\n    if (count > 0) " + call("(unsigned)count") + "  }\n";
 }
 
 std::string signature(const std::string& name, bool sized) {
@@ -77,6 +159,84 @@ std::string typical_sizes(const Graph& graph) {
   return out;
 }
 
+// --- the header
+
+std::string describe_pointers(const Graph& graph) {
+  auto line = [&](const std::string& pointer, const Value& v, const std::string& how) {
+    return " *   " + pointer + "  " + v.name + ": " + std::string(name_of(v.dtype)) + to_string(v.shape, graph.symbols) + how + "\n";
+  };
+  std::string out = "/* Device pointers, each aligned to 16 bytes:\n";
+  for (size_t i = 0; i < graph.inputs.size(); ++i) {
+    const Input& in = graph.inputs[i];
+    std::string how = in.strides ? ", strided as the graph says" : "";
+    if (in.scalar)
+      how = in.scalar_value ? ", by value: a host pointer to it, or 0 for " + to_string(*in.scalar_value)
+                            : ", by value: a host pointer to it";
+    out += line("inputs[" + std::to_string(i) + "]", graph[in.value], how);
+  }
+  for (size_t i = 0; i < graph.outputs.size(); ++i) {
+    const Output& o = graph.outputs[i];
+    const std::string how = o.alias     ? ", the same pointer as inputs[" + std::to_string(*o.alias) + "]"
+                            : o.strides ? ", strided as the graph says"
+                                        : "";
+    out += line("outputs[" + std::to_string(i) + "]", graph[o.value], how);
+  }
+  return out + " */\n\n";
+}
+
+int64_t typical_bytes(const Graph& graph, const Value& v, const std::vector<Size>& strides) {
+  const SymbolValues typical = typical_values(graph.symbols);
+  int64_t span = 1;
+  for (size_t d = 0; d < v.shape.size(); ++d) {
+    const int64_t n = evaluate(v.shape[d], typical);
+    span = n == 0 || span == 0 ? 0 : span + (n - 1) * evaluate(strides[d], typical);
+  }
+  return span * bytes_of(v.dtype);
+}
+
+std::string byte_counts(const Graph& graph, const std::string& name, const std::string& kind) {
+  std::vector<int64_t> bytes;
+  if (kind == "input")
+    for (const Input& in : graph.inputs) bytes.push_back(typical_bytes(graph, graph[in.value], strides_of(graph, in)));
+  else
+    for (const Output& o : graph.outputs) bytes.push_back(typical_bytes(graph, graph[o.value], strides_of(graph, o)));
+  if (bytes.empty()) return "";  // C has no empty arrays
+  std::string list;
+  for (int64_t n : bytes) list += (list.empty() ? "" : ", ") + std::to_string(n);
+  return "/* Bytes of each " + kind + (graph.symbols.empty() ? "" : " at the typical sizes") + ". */\nstatic const size_t " + name + "_" +
+         kind + "_bytes[" + std::to_string(bytes.size()) + "] = {" + list + "};\n";
+}
+
+// Tables for a caller that treats all graphs alike.
+std::string pointer_kinds(const Graph& graph, const std::string& name) {
+  std::string by_value, alias;
+  for (const Input& in : graph.inputs) by_value += std::string(by_value.empty() ? "" : ", ") + (in.scalar ? "1" : "0");
+  for (const Output& o : graph.outputs) alias += (alias.empty() ? "" : ", ") + (o.alias ? std::to_string(*o.alias) : "-1");
+  std::string out;
+  auto table = [&](const std::string& comment, const std::string& suffix, size_t count, const std::string& list) {
+    if (count > 0)
+      out += "/* " + comment + " */\nstatic const int " + name + suffix + "[" + std::to_string(count) + "] = {" + list + "};\n";
+  };
+  table("1: a host pointer to a value.", "_input_by_value", graph.inputs.size(), by_value);
+  table("The input whose pointer an output has to have, or -1.", "_output_alias", graph.outputs.size(), alias);
+  return out;
+}
+
+std::string describe_sizes(const Graph& graph) {
+  std::string given, derived;
+  for (const Symbol& s : graph.symbols) {
+    if (s.derived) {
+      derived += " * (" + s.name + " = " + derived_text(graph, s) + ")\n";
+      continue;
+    }
+    given += " *   " + s.name + ": typically " + std::to_string(s.typical);
+    if (s.multiple_of > 1) given += ", a multiple of " + std::to_string(s.multiple_of);
+    if (s.max < INT64_MAX) given += ", at most " + std::to_string(s.max);
+    given += "\n";
+  }
+  return given + derived;
+}
+
 std::string capitals(std::string s) {
   for (char& c : s) c = static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
   return s;
@@ -87,79 +247,44 @@ std::string capitals(std::string s) {
 std::string emit_launcher(const Graph& graph, const Program& program) {
   const std::string name = program.name;
   const bool sized = !graph.symbols.empty();
-  std::string out = "#ifndef __CUDACC_RTC__\n// Host launcher: plain C calling convention, described in " + name + ".h.\n#include <stddef.h>\n\n#include <cuda_runtime_api.h>\n\n";
-  const std::string locals = size_locals(graph);
-  out += "extern \"C\" size_t " + name + "_workspace_bytes(const long long *sizes) {\n  (void)sizes;\n" + (program.workspace_is_static ? "" : locals) + "  return (size_t)(" +
-         workspace_size(graph, program, program.workspace.size()) + ");\n}\n\n";
+  std::string out = "#ifndef __CUDACC_RTC__\n// Host launcher: plain C calling convention, described in " + name +
+                    ".h.\n#include <math.h>\n#include <stddef.h>\n\n#include <cuda_runtime_api.h>\n\n";
+  const std::string locals = sized ? "  if (!sizes) sizes = " + name + "_typical_sizes;\n" + size_locals(graph) : "";
+  if (sized) out += "static const long long " + name + "_typical_sizes[] = {" + typical_sizes(graph) + "};\n\n";
+  out += "extern \"C\" size_t " + name + "_workspace_bytes(const long long *sizes) {\n  (void)sizes;\n" +
+         (program.workspace_is_static ? "" : locals) + "  return (size_t)(" + workspace_size(graph, program, program.workspace.size()) +
+         ");\n}\n\n";
   out += "extern \"C\" " + signature(name, sized) + " {\n";
   if (!sized) out += "  const long long *sizes = 0;\n";
   out += "  (void)inputs, (void)outputs, (void)workspace;\n";
-  out += locals;
+  out += locals + argument_checks(graph);
   out += "  if (workspace_bytes < " + name + "_workspace_bytes(sizes)) return cudaErrorInvalidValue;\n  cudaGetLastError();\n";
-  for (const Launch& launch : program.launches) {
-    if (launch.kind == Launch::kCopy) {
-      out += "  { const cudaError_t copied = cudaMemcpyAsync(" + pointer(graph, program, launch.args[1]) + ", " + pointer(graph, program, launch.args[0]) + ", (size_t)(" +
-             size_text(launch.copy_bytes, graph.symbols, true) + "), cudaMemcpyDeviceToDevice, stream);\n    if (copied != cudaSuccess) return copied; }\n";
-      continue;
-    }
-    std::string args;
-    for (size_t i = 0; i < launch.args.size(); ++i) args += (i > 0 ? ", " : "") + argument(graph, program, launch.args[i], launch.arg_dtypes[i]);
-    out += "  if (" + blocks(graph, launch) + " > 0) " + launch.kernel + "<<<(unsigned)(" + blocks(graph, launch) + "), " + std::to_string(launch.block) + ", " +
-           std::to_string(launch.shared_bytes) + ", stream>>>(" + args + ");\n";
-  }
+  for (const Launch& launch : program.launches) out += launch_text(graph, program, launch);
   out += "  return cudaGetLastError();\n}\n";
   if (sized)
-    out += "\nextern \"C\" " + signature(name, false) + " {\n  const long long sizes[] = {" + typical_sizes(graph) + "};\n  return " + name +
-           "_launch_sized(sizes, inputs, outputs, workspace, workspace_bytes, stream);\n}\n";
+    out += "\nextern \"C\" " + signature(name, false) + " {\n  return " + name +
+           "_launch_sized(0, inputs, outputs, workspace, workspace_bytes, stream);\n}\n";
   return out + "#endif\n";
 }
 
 std::string emit_header(const Graph& graph, const Program& program) {
   const std::string name = program.name, upper = capitals(name);
   const bool sized = !graph.symbols.empty();
-  std::string out = "/* " + name + ": host launcher of the kernels in " + name + ".cu, generated by fusec. */\n#ifndef FUSEC_" + upper + "_H\n#define FUSEC_" + upper +
+  std::string out = "/* " + name + ": host launcher of the kernels in " + name + ".cu, generated by fusec. */\n#ifndef FUSEC_" + upper +
+                    "_H\n#define FUSEC_" + upper +
                     "_H\n\n#include <stddef.h>\n\n#include <cuda_runtime_api.h>\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n";
-  out += "#define " + upper + "_INPUTS " + std::to_string(graph.inputs.size()) + "\n#define " + upper + "_OUTPUTS " + std::to_string(graph.outputs.size()) + "\n\n";
-  auto describe = [&](const char* list, size_t i, const Value& v, const std::string& layout) {
-    return " *   " + std::string(list) + "[" + std::to_string(i) + "]  " + v.name + ": " + std::string(name_of(v.dtype)) + to_string(v.shape, graph.symbols) + layout + "\n";
-  };
-  out += "/* Device pointers, each aligned to 16 bytes (a scalar input: a host pointer to its value, or 0 for its default):\n";
-  for (size_t i = 0; i < graph.inputs.size(); ++i) {
-    const Input& in = graph.inputs[i];
-    out += describe("inputs", i, graph[in.value], in.scalar ? ", by value" : in.strides ? ", strided as the graph says" : "");
-  }
-  for (size_t i = 0; i < graph.outputs.size(); ++i) {
-    const Output& o = graph.outputs[i];
-    out += describe("outputs", i, graph[o.value], o.alias ? ", the same pointer as inputs[" + std::to_string(*o.alias) + "]" : o.strides ? ", strided as the graph says" : "");
-  }
-  out += " */\n\n";
-  for (const auto& [kind, count] : {std::pair{"input", graph.inputs.size()}, {"output", graph.outputs.size()}}) {
-    if (count == 0) continue;
-    out += "/* Bytes of each " + std::string(kind) + (sized ? " at the typical sizes" : "") + ". */\nstatic const size_t " + name + "_" + kind + "_bytes[" + std::to_string(count) + "] = {";
-    for (size_t i = 0; i < count; ++i) {
-      const bool input = kind == std::string("input");
-      const Value& v = graph[input ? graph.inputs[i].value : graph.outputs[i].value];
-      const std::vector<Size> strides = input ? strides_of(graph, graph.inputs[i]) : strides_of(graph, graph.outputs[i]);
-      const SymbolValues typical = typical_values(graph.symbols);
-      int64_t span = 1;
-      for (size_t d = 0; d < v.shape.size(); ++d) {
-        const int64_t n = evaluate(v.shape[d], typical);
-        span = n == 0 || span == 0 ? 0 : span + (n - 1) * evaluate(strides[d], typical);
-      }
-      out += (i > 0 ? ", " : "") + std::to_string(span * bytes_of(v.dtype));
-    }
-    out += "};\n";
-  }
-  if (sized) {
-    out += "\n/* Run-time sizes, in this order:";
-    for (const Symbol& s : graph.symbols)
-      if (!s.derived) out += " " + s.name + " (typically " + std::to_string(s.typical) + (s.multiple_of > 1 ? ", a multiple of " + std::to_string(s.multiple_of) : "") + ")";
-    out += ". */\n" + signature(name, true) + ";\n\n/* The same at the typical sizes. */\n";
-  } else {
-    out += "\n/* Launches every kernel on `stream`. Returns 0, or the cudaError_t of what failed. */\n";
-  }
-  out += signature(name, false) + ";\n\n/* Bytes of workspace that a launch needs, aligned to 256" + std::string(sized ? ", for these run-time sizes" : "; `sizes` may be 0") + ". */\nsize_t " + name +
-         "_workspace_bytes(const long long *sizes);\n\n/* This program reads no index from memory: it raises no error flag. */\n#define " + upper + "_ERROR_FLAG_BYTES 0\n";
+  out += "#define " + upper + "_INPUTS " + std::to_string(graph.inputs.size()) + "\n#define " + upper + "_OUTPUTS " +
+         std::to_string(graph.outputs.size()) + "\n\n";
+  out += describe_pointers(graph) + byte_counts(graph, name, "input") + byte_counts(graph, name, "output") + pointer_kinds(graph, name);
+  if (sized)
+    out += "\n/* `sizes`: the run-time sizes, or 0 for the typical ones, in this order:\n" + describe_sizes(graph) +
+           " * Others are refused. Returns 0, or the cudaError_t of what failed. */\n" + signature(name, true) +
+           ";\n\n/* The same at the typical sizes. */\n";
+  else out += "\n/* Launches every kernel on `stream`. Returns 0, or the cudaError_t of what failed. */\n";
+  out += signature(name, false) + ";\n\n/* Bytes of workspace that a launch needs, aligned to 256" +
+         std::string(sized ? ", for these run-time sizes (0: the typical ones)" : "; `sizes` may be 0") + ". */\nsize_t " + name +
+         "_workspace_bytes(const long long *sizes);\n\n/* This program reads no index from memory: it raises no error flag. */\n#define " +
+         upper + "_ERROR_FLAG_BYTES 0\n";
   return out + "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n";
 }
 

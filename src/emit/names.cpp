@@ -22,13 +22,20 @@ const std::unordered_set<std::string_view> kReserved = {
     "floor", "floorf", "fma", "fmax", "fmaxf", "fmin", "fminf", "fmod", "fmodf", "gridDim", "hypot", "isfinite", "isinf", "isnan", "lane", "lgamma", "linux",
     "log", "log10", "log1p", "log2", "logf", "max", "memcpy", "min", "normcdf", "pow", "powf", "printf", "rint", "rintf", "round", "rsqrt", "rsqrtf",
     "signbit", "sin", "sincosf", "sinf", "sinh", "sine", "sqrt", "sqrtf", "std", "tan", "tanf", "tanh", "tanhf", "threadIdx", "trunc", "truncf", "unix",
-    "warpSize", "t", "t0", "u", "first_block", "count", "whole", "column", "row", "row_vector", "pass", "piece", "block_index", "k", "Vec", "stream", "inputs", "outputs", "workspace", "sizes",
+    "warpSize", "t", "t0", "u", "first_block", "count", "whole", "column", "row", "row_vector", "pass", "piece", "block_index", "k", "Vec", "stream", "inputs", "outputs", "workspace", "workspace_bytes", "sizes",
 };
 
 bool looks_like_macro(const std::string& s) {
   // FP_NAN, INT_MAX, CUDART_…: capitals with an underscore.
   return s.find('_') != std::string::npos && std::none_of(s.begin(), s.end(), [](unsigned char c) { return std::islower(c); }) &&
          std::any_of(s.begin(), s.end(), [](unsigned char c) { return std::isupper(c); });
+}
+
+// The identifier that a size gets when no other size wants the same.
+std::string wanted_identifier(const std::string& name) {
+  const std::string id = c_identifier(name);
+  const bool like_an_index = id.size() > 1 && id[0] == 'i' && std::isdigit(static_cast<unsigned char>(id[1]));
+  return like_an_index ? "v_" + id : id;
 }
 
 }  // namespace
@@ -44,6 +51,16 @@ std::string c_identifier(const std::string& name) {
   if (id.empty() || std::isdigit(static_cast<unsigned char>(id[0]))) id.insert(0, "v");
   if (id.starts_with("fs_") || looks_like_macro(id) || kReserved.contains(id)) id.insert(0, "v_");
   return id;
+}
+
+std::string symbol_identifier(const Symbols& symbols, SymbolId id) {
+  const std::string& name = symbols[id].name;
+  const std::string wanted = wanted_identifier(name);
+  if (wanted == name) return wanted;
+  for (size_t i = 0; i < symbols.size(); ++i)
+    // No other identifier has two underscores in a row.
+    if (SymbolId(i) != id && wanted_identifier(symbols[SymbolId(i)].name) == wanted) return wanted + "__" + std::to_string(id.index);
+  return wanted;
 }
 
 std::string NameScope::take(const std::string& name) {

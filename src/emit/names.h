@@ -5,10 +5,15 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "graph/size.h"
+
 namespace fusec {
 
 // [A-Za-z_][A-Za-z0-9_]* that is no keyword, macro or library function.
 std::string c_identifier(const std::string& name);
+
+// A run-time size's own identifier, unlike those of other sizes and of index variables (i0, i1v, …).
+std::string symbol_identifier(const Symbols& symbols, SymbolId id);
 
 class NameScope {
  public:
