@@ -197,6 +197,7 @@ def check(o, seed):
 def main():
     p = argparse.ArgumentParser(); p.add_argument("fusec"); p.add_argument("--seed", type=int, default=1); p.add_argument("--count", type=int, default=100); p.add_argument("--device", default="gpu")
     p.add_argument("--jobs", type=int, default=os.cpu_count() or 1); p.add_argument("--keep"); p.add_argument("--emit-only", action="store_true"); o = p.parse_args()
+    if o.emit_only and "NVRTC      not found" in subprocess.run([o.fusec, "env"], stdout=subprocess.PIPE, text=True).stdout: print("skipped: no NVRTC"); return 77
     with concurrent.futures.ThreadPoolExecutor(o.jobs) as pool: failed = [r for r in pool.map(lambda s: check(o, s), range(o.seed, o.seed + o.count)) if r]
     for r in failed: print("FAILED", r)
     print(f"{o.count - len(failed)} passed, {len(failed)} failed"); return 1 if failed else 0
