@@ -58,6 +58,12 @@ const char* name_of(Rule rule) { return kRules[static_cast<size_t>(rule)].name; 
 
 size_t max_pointers(const Target& target) { return static_cast<size_t>((target.max_params_bytes - 64) / 8); }
 
+std::string grid_wide_words(const Facts& facts, OpId anchor, OpId user) {
+  const bool full = facts.role(anchor) == Role::kReduction && facts.elems(facts.result(anchor)) == 1;
+  return "grid-wide dependence: `" + facts.graph.name_of(anchor) + "` is a " + (full ? "full " : "") + noun(facts.role(anchor)) + " over " +
+         std::to_string(facts.work(anchor)) + " elements and `" + facts.graph.name_of(user) + "` needs it everywhere";
+}
+
 // One question to the scheduler, with what every family needs to know.
 struct Scheduler::Case {
   const std::vector<OpId>& ops;
@@ -390,10 +396,7 @@ Refusal Scheduler::refuse_grid_wide(const Case& c, OpId mixed_at) const {
     if (larger) user = c.ops[n], anchor = found;
   }
   if (!user.valid()) return {Rule::kNoSchedule, "no schedule holds both"};
-  const bool full = facts_.role(anchor) == Role::kReduction && facts_.elems(facts_.result(anchor)) == 1;
-  return {Rule::kGridWide, "grid-wide dependence: `" + facts_.graph.name_of(anchor) + "` is a " + (full ? "full " : "") +
-                               noun(facts_.role(anchor)) + " over " + std::to_string(facts_.work(anchor)) + " elements and `" +
-                               facts_.graph.name_of(user) + "` needs it everywhere"};
+  return {Rule::kGridWide, grid_wide_words(facts_, anchor, user)};
 }
 
 }  // namespace fusec
