@@ -207,6 +207,7 @@ bool Scheduler::by_rows(const Case& c, Plan& plan, bool across) {
     plan.refusal = refuse_grid_wide(c, mapping.mixed_at);
     return false;
   }
+  if (!rows_fit_anchors(c, plan)) return false;
   int64_t iteration = 0;
   const int64_t row_bytes = held_bytes(c, mapping.rows, iteration);
   const double sms = target_.multiprocessors;
@@ -245,6 +246,26 @@ bool Scheduler::by_rows(const Case& c, Plan& plan, bool across) {
     if (facts_.role(a) == Role::kSort) plan.kind = SegmentKind::kSort;
     else if (facts_.role(a) == Role::kScan && plan.kind != SegmentKind::kSort) plan.kind = SegmentKind::kScan;
     else if (facts_.role(a) == Role::kScatter && plan.kind <= SegmentKind::kPersistent) plan.kind = SegmentKind::kScatter;
+  }
+  return true;
+}
+
+// A block sorts a row, and keeps the row of a table that it scatters into, in its shared memory.
+bool Scheduler::rows_fit_anchors(const Case& c, Plan& plan) const {
+  for (OpId a : c.anchors) {
+    const ValueId table = facts_.graph[a].in[0].value;
+    const auto signature = axes_signature(facts_, a);
+    int64_t inner = 1;
+    for (int64_t e : signature) inner *= e < 0 ? -e : 1;
+    const bool contiguous = signature.empty() || signature.back() < 0;
+    const int64_t bytes = inner * bytes_of(facts_.graph[table].dtype);
+    const std::string name = "`" + facts_.graph.name_of(a) + "`";
+    if (facts_.role(a) == Role::kSort && inner > kOneBlockElems)
+      plan.refusal = {Rule::kRowTooLong, "a row of " + std::to_string(inner) + " elements is more than one block sorts (" + name + ")"};
+    else if (facts_.role(a) == Role::kScatter && (!contiguous || bytes > target_.shared_bytes_per_block))
+      plan.refusal = refuse_grid_wide(c, {});
+    else continue;
+    return false;
   }
   return true;
 }

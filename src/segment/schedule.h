@@ -62,6 +62,7 @@ class Scheduler {
   bool single_pass(const Case& c, Plan& plan);
   bool library(const Case& c, Plan& plan);
   bool by_rows(const Case& c, Plan& plan, bool across);
+  bool rows_fit_anchors(const Case& c, Plan& plan) const;
   bool inline_loops(const Case& c, Plan& plan);
   bool one_block(const Case& c, Plan& plan);
   Refusal refuse_grid_wide(const Case& c, OpId mixed_at) const;
