@@ -52,8 +52,9 @@ Manifest manifest_of(const Compilation& compilation, const Target& target) {
   manifest.segments = static_cast<uint32_t>(compilation.segmentation.segments.size());
   manifest.inputs = compilation.graph.inputs.size();
   manifest.outputs = compilation.graph.outputs.size();
+  CostModel model(compilation.rewritten, target);
   for (const Segment& segment : compilation.segmentation.segments) {
-    const SegmentCost cost = cost_of(compilation.rewritten, segment, target);
+    const SegmentCost cost = model.cost_of(segment);
     manifest.bytes += cost.bytes_read + cost.bytes_written;
   }
   return manifest;

@@ -15,8 +15,9 @@ std::string Explainer::why_apart(ClusterId a, ClusterId b) {
   std::string& words = at->second;
   bool gave_up = false;
   const ClusterId via = clusters_.between(a, b, gave_up);
+  if (cost.plan.refusal.rule == Rule::kGridWide) refine(a, b, words = cost.plan.refusal.words);
   if (!cost.plan.ok) {
-    words = cost.plan.refusal.words;
+    if (words.empty()) words = cost.plan.refusal.words;
   } else if (via.valid()) {
     const Facts& facts = clusters_.facts();
     OpId through = clusters_[via].nodes[0];
@@ -32,9 +33,39 @@ std::string Explainer::why_apart(ClusterId a, ClusterId b) {
     char text[160];
     std::snprintf(text, sizeof text, "cost: one kernel%s would take %.1f us, two take %.1f us",
                   cost.plan.parallel < 1 ? " on few multiprocessors" : "", cost.us, clusters_[a].cost.us + clusters_[b].cost.us);
-    words = cost.plan.refusal.rule == Rule::kGridWide ? cost.plan.refusal.words + "; " + text : text;
+    words += (words.empty() ? "" : "; ") + std::string(text);
   }
   return words;
+}
+
+// A grid-wide dependence is best told by an anchor of one side and what waits for it on the other: the largest such anchor, where the
+// words at hand speak of one side only.
+void Explainer::refine(ClusterId a, ClusterId b, std::string& words) {
+  const Facts& facts = clusters_.facts();
+  if (clusters_[a].order > clusters_[b].order) std::swap(a, b);
+  std::vector<OpId> nodes = clusters_[a].nodes;
+  nodes.insert(nodes.end(), clusters_[b].nodes.begin(), clusters_[b].nodes.end());
+  std::map<OpId, OpId> behind;  // op → the largest anchor of a that it depends on
+  OpId anchor, user;
+  for (OpId op : clusters_.floating().closure(nodes)) {
+    const bool here = clusters_.floating().is_node(op) && clusters_.of(op) == a;
+    OpId largest;
+    for (const Operand& o : facts.graph[op].in) {
+      const OpId def = o.is_value() ? facts.graph[o.value].def : OpId();
+      if (!def.valid()) continue;
+      OpId from = facts.is_anchor(def) && clusters_.of(def) == a ? def : OpId();
+      if (auto at = behind.find(def); at != behind.end() && (!from.valid() || facts.work(at->second) > facts.work(from))) from = at->second;
+      if (from.valid() && (!largest.valid() || facts.work(from) > facts.work(largest))) largest = from;
+    }
+    if (!largest.valid()) continue;
+    behind[op] = largest;
+    const bool spreads =
+        facts.is_anchor(op) || facts.elems(facts.result(op)) > facts.elems(facts.result(largest)) || facts.role(largest) == Role::kScatter;
+    if (here || !spreads || (anchor.valid() && facts.work(largest) <= facts.work(anchor))) continue;
+    anchor = largest;
+    user = op;
+  }
+  if (anchor.valid()) words = grid_wide_words(facts, anchor, user);
 }
 
 // The members that are no anchors, connected through float values.

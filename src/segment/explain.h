@@ -21,6 +21,7 @@ class Explainer {
                                        const std::vector<PlannedKernel>& kernels);
 
  private:
+  void refine(ClusterId a, ClusterId b, std::string& words);
   std::vector<CastGroup> parts_without_anchors(const CastGroup& group);
 
   Clusters& clusters_;

@@ -70,12 +70,14 @@ class Materializer {
     const PlannedKernel& k = kernels_[at];
     std::vector<ValueId> crossing;
     int64_t bytes = 0;
+    bool wide = false;
     for (ValueId v : k.reads) {
       if (!facts_.graph[v].def.valid() || facts_.elems(v) == 1) continue;
       crossing.push_back(v);
       bytes += facts_.bytes(v);
+      wide |= narrower_[v] != 0;
     }
-    if (crossing.empty() || bytes < kLeastBytes || k.plan.kind == SegmentKind::kLibrary) return false;
+    if (crossing.empty() || (bytes < kLeastBytes && !wide) || k.plan.kind == SegmentKind::kLibrary) return false;
     Change best;
     std::vector<std::vector<ValueId>> tried{k.reads};
     for (double share : kArithmeticShares) {
@@ -83,7 +85,7 @@ class Materializer {
       if (std::find(tried.begin(), tried.end(), reads) != tried.end()) continue;
       tried.push_back(reads);
       Change change = judge(at, std::move(reads));
-      if (change.gain > best.gain + 1e-3) best = std::move(change);
+      if (change.gain > best.gain + 1e-4) best = std::move(change);
     }
     if (best.kernels.empty()) return false;
     apply(best);

@@ -58,6 +58,12 @@ const char* name_of(Rule rule) { return kRules[static_cast<size_t>(rule)].name; 
 
 size_t max_pointers(const Target& target) { return static_cast<size_t>((target.max_params_bytes - 64) / 8); }
 
+std::string grid_wide_words(const Facts& facts, OpId anchor, OpId user) {
+  const bool full = facts.role(anchor) == Role::kReduction && facts.elems(facts.result(anchor)) == 1;
+  return "grid-wide dependence: `" + facts.graph.name_of(anchor) + "` is a " + (full ? "full " : "") + noun(facts.role(anchor)) + " over " +
+         std::to_string(facts.work(anchor)) + " elements and `" + facts.graph.name_of(user) + "` needs it everywhere";
+}
+
 // One question to the scheduler, with what every family needs to know.
 struct Scheduler::Case {
   const std::vector<OpId>& ops;
@@ -201,6 +207,7 @@ bool Scheduler::by_rows(const Case& c, Plan& plan, bool across) {
     plan.refusal = refuse_grid_wide(c, mapping.mixed_at);
     return false;
   }
+  if (!rows_fit_anchors(c, plan)) return false;
   int64_t iteration = 0;
   const int64_t row_bytes = held_bytes(c, mapping.rows, iteration);
   const double sms = target_.multiprocessors;
@@ -239,6 +246,26 @@ bool Scheduler::by_rows(const Case& c, Plan& plan, bool across) {
     if (facts_.role(a) == Role::kSort) plan.kind = SegmentKind::kSort;
     else if (facts_.role(a) == Role::kScan && plan.kind != SegmentKind::kSort) plan.kind = SegmentKind::kScan;
     else if (facts_.role(a) == Role::kScatter && plan.kind <= SegmentKind::kPersistent) plan.kind = SegmentKind::kScatter;
+  }
+  return true;
+}
+
+// A block sorts a row, and keeps the row of a table that it scatters into, in its shared memory.
+bool Scheduler::rows_fit_anchors(const Case& c, Plan& plan) const {
+  for (OpId a : c.anchors) {
+    const ValueId table = facts_.graph[a].in[0].value;
+    const auto signature = axes_signature(facts_, a);
+    int64_t inner = 1;
+    for (int64_t e : signature) inner *= e < 0 ? -e : 1;
+    const bool contiguous = signature.empty() || signature.back() < 0;
+    const int64_t bytes = inner * bytes_of(facts_.graph[table].dtype);
+    const std::string name = "`" + facts_.graph.name_of(a) + "`";
+    if (facts_.role(a) == Role::kSort && inner > kOneBlockElems)
+      plan.refusal = {Rule::kRowTooLong, "a row of " + std::to_string(inner) + " elements is more than one block sorts (" + name + ")"};
+    else if (facts_.role(a) == Role::kScatter && (!contiguous || bytes > target_.shared_bytes_per_block))
+      plan.refusal = refuse_grid_wide(c, {});
+    else continue;
+    return false;
   }
   return true;
 }
@@ -390,10 +417,7 @@ Refusal Scheduler::refuse_grid_wide(const Case& c, OpId mixed_at) const {
     if (larger) user = c.ops[n], anchor = found;
   }
   if (!user.valid()) return {Rule::kNoSchedule, "no schedule holds both"};
-  const bool full = facts_.role(anchor) == Role::kReduction && facts_.elems(facts_.result(anchor)) == 1;
-  return {Rule::kGridWide, "grid-wide dependence: `" + facts_.graph.name_of(anchor) + "` is a " + (full ? "full " : "") +
-                               noun(facts_.role(anchor)) + " over " + std::to_string(facts_.work(anchor)) + " elements and `" +
-                               facts_.graph.name_of(user) + "` needs it everywhere"};
+  return {Rule::kGridWide, grid_wide_words(facts_, anchor, user)};
 }
 
 }  // namespace fusec

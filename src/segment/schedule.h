@@ -48,6 +48,9 @@ inline constexpr double kMaxCopies = 6000;  // Σ over ops of the places where e
 inline constexpr size_t kMaxCopiesOfOne = 48;
 size_t max_pointers(const Target& target);
 
+// "grid-wide dependence: `t` is a full reduction over 4096 elements and `w` needs it everywhere"
+std::string grid_wide_words(const Facts& facts, OpId anchor, OpId user);
+
 class Scheduler {
  public:
   Scheduler(const Facts& facts, const Target& target);
@@ -59,6 +62,7 @@ class Scheduler {
   bool single_pass(const Case& c, Plan& plan);
   bool library(const Case& c, Plan& plan);
   bool by_rows(const Case& c, Plan& plan, bool across);
+  bool rows_fit_anchors(const Case& c, Plan& plan) const;
   bool inline_loops(const Case& c, Plan& plan);
   bool one_block(const Case& c, Plan& plan);
   Refusal refuse_grid_wide(const Case& c, OpId mixed_at) const;

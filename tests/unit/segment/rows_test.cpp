@@ -106,6 +106,22 @@ TEST_CASE("refusals have names and words") {
   CHECK(product.refusal.rule == Rule::kLibrary);
 }
 
+TEST_CASE("a block sorts only so much, and scatters only into a row that it holds") {
+  auto plan_of = [](const std::string& inputs, const std::string& ops) { return plan_all(graph(inputs, ops, R"("y")")); };
+  const std::string sorted =
+      R"({"op": "argsort", "in": ["x"], "dim": 1, "out": "p"}, {"op": "gather", "in": ["x", "p"], "dim": 1, "out": "y"})";
+  CHECK(plan_of(R"({"name": "x", "dtype": "f32", "shape": [1024, 8192]})", sorted).ok);
+  CHECK(plan_of(R"({"name": "x", "dtype": "f32", "shape": [1024, 65536]})", sorted).refusal.rule == Rule::kRowTooLong);
+  const std::string table = R"({"name": "x", "dtype": "f32", "shape": [2048, 2048]}, {"name": "i", "dtype": "i64", "shape": [2048, 2048]})";
+  auto counted = [](int dim) {
+    const std::string d = std::to_string(dim);
+    return R"({"op": "scatter", "in": ["x", "i", 1.0], "dim": )" + d +
+           R"(, "accumulate": "add", "out": "s"}, {"op": "cumsum", "in": ["s"], "dim": )" + d + R"(, "out": "y"})";
+  };
+  CHECK(plan_of(table, counted(1)).ok);
+  CHECK(!plan_of(table, counted(0)).ok);
+}
+
 TEST_CASE("each family takes its own") {
   auto kind = [](const std::string& inputs, const std::string& ops, const std::string& outputs) {
     const Plan p = plan_all(graph(inputs, ops, outputs));
