@@ -31,7 +31,8 @@ std::string_view dtypes_text(OpKind kind) {
     case OpCategory::kScatter: return "any, index i32 or i64, any";
     case OpCategory::kComposite: return kind == OpKind::kCrossEntropy ? "floats, index i32 or i64" : "floats";
     case OpCategory::kMatmul: return "floats";
-    case OpCategory::kScan: return "numbers";
+    case OpCategory::kScan:
+    case OpCategory::kSort: return "numbers";
     default: break;
   }
   switch (kind) {

@@ -12,6 +12,7 @@
 #include "support/check.h"
 #include "support/diag.h"
 #include "support/parallel.h"
+#include "support/text.h"
 
 namespace fusec {
 
@@ -40,7 +41,7 @@ void check_given(const Graph& graph, const NamedTensors& given) {
   for (const auto& [name, tensor] : given) {
     if (std::find(names.begin(), names.end(), name) != names.end()) continue;
     const std::string near = nearest(name, names);
-    refuse("'" + name + "' in the input file is no input of graph '" + graph.name + "'" + (near.empty() ? "" : "; did you mean '" + near + "'?"));
+    refuse(fusec::quoted(name) + " in the input file is no input of graph '" + graph.name + "'" + (near.empty() ? "" : "; did you mean '" + near + "'?"));
   }
   for (const Input& input : graph.inputs) {
     const Value& value = graph[input.value];

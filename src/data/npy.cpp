@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "data/formats.h"
+#include "support/text.h"
 
 namespace fusec {
 
@@ -26,11 +27,11 @@ struct Header {
 };
 
 DType dtype_of(std::string_view descr) {
-  if (!descr.empty() && descr[0] == '>') throw Malformed("big-endian data ('" + std::string(descr) + "') is not read; convert it with .astype(…newbyteorder('<'))");
+  if (!descr.empty() && descr[0] == '>') throw Malformed("big-endian data (" + fusec::quoted(std::string(descr)) + ") is not read; convert it with .astype(…newbyteorder('<'))");
   const std::string_view type = descr.substr(descr.empty() ? 0 : descr.find_first_not_of("<|=") == 0 ? 0 : 1);
   for (const NpyType& t : kTypes)
     if (t.descr == type) return t.dtype;
-  throw Malformed("dtype '" + std::string(descr) + "' is not one that graphs have");
+  throw Malformed("dtype " + fusec::quoted(std::string(descr)) + " is not one that graphs have");
 }
 
 // Reads the one form of dict that NumPy writes: {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }, keys in any order.
@@ -44,12 +45,12 @@ class DictReader {
     std::optional<std::vector<int64_t>> shape;
     expect('{');
     while (!accept('}')) {
-      const std::string_view key = quoted();
+      const std::string_view key = string();
       expect(':');
-      if (key == "descr") dtype = dtype_of(quoted());
+      if (key == "descr") dtype = dtype_of(string());
       else if (key == "fortran_order") fortran = boolean();
       else if (key == "shape") shape = tuple();
-      else throw Malformed("unknown key '" + std::string(key) + "' in the header");
+      else throw Malformed("unknown key " + fusec::quoted(std::string(key)) + " in the header");
       if (!accept(',')) {
         expect('}');
         break;
@@ -74,7 +75,7 @@ class DictReader {
   void expect(char c) {
     if (!accept(c)) throw Malformed(std::string("the header has no '") + c + "' where one belongs");
   }
-  std::string_view quoted() {
+  std::string_view string() {
     skip_space();
     const char quote = at_ < text_.size() ? text_[at_] : '\0';
     const size_t end = quote == '\'' || quote == '"' ? text_.find(quote, at_ + 1) : std::string_view::npos;
@@ -136,7 +137,7 @@ Tensor transposed(const Tensor& columns, const std::vector<int64_t>& shape) {
 }  // namespace
 
 Tensor parse_npy(std::string_view bytes, const std::string& name) {
-  auto wrong = [&](const std::string& what) { return Malformed("'" + name + "': " + what); };
+  auto wrong = [&](const std::string& what) { return Malformed(fusec::quoted(name) + ": " + what); };
   if (!bytes.starts_with(kMagic) || bytes.size() < 12) throw wrong("no .npy file");
   const int major = static_cast<unsigned char>(bytes[6]);
   if (major < 1 || major > 3) throw wrong(".npy version " + std::to_string(major) + " is unknown");
@@ -164,7 +165,7 @@ std::string format_npy(const Tensor& tensor, const std::string& name) {
   for (const NpyType& t : kTypes)
     if (t.dtype == tensor.dtype) descr = (bytes_of(t.dtype) == 1 ? "|" : "<") + std::string(t.descr);
   if (descr.empty())
-    throw Malformed("NumPy files have no " + std::string(name_of(tensor.dtype)) + " ('" + name + "'); use .safetensors, or cast in the graph");
+    throw Malformed("NumPy files have no " + std::string(name_of(tensor.dtype)) + " (" + fusec::quoted(name) + "); use .safetensors, or cast in the graph");
   std::string dict = "{'descr': '" + descr + "', 'fortran_order': False, 'shape': (";
   for (int64_t size : tensor.shape) dict += std::to_string(size) + ", ";
   if (tensor.shape.size() > 1) dict.resize(dict.size() - 2);

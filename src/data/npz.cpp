@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "data/formats.h"
+#include "support/text.h"
 
 namespace fusec {
 
@@ -52,9 +53,9 @@ zlib_filefunc64_def functions_on(MemoryStream& stream) {
 // The current entry's content. Sizes in the directory are not believed beyond what deflate can make of the bytes there are.
 std::string extract(unzFile archive, const unz_file_info64& about, const std::string& name, size_t archive_bytes) {
   constexpr uint64_t kMostPerByte = 1032;
-  if (about.uncompressed_size > kMostPerByte * archive_bytes) throw Malformed("'" + name + "' claims an impossible size");
-  if (about.flag & 1) throw Malformed("'" + name + "' is encrypted");
-  if (unzOpenCurrentFile(archive) != UNZ_OK) throw Malformed("'" + name + "' cannot be unpacked");
+  if (about.uncompressed_size > kMostPerByte * archive_bytes) throw Malformed(fusec::quoted(name) + " claims an impossible size");
+  if (about.flag & 1) throw Malformed(fusec::quoted(name) + " is encrypted");
+  if (unzOpenCurrentFile(archive) != UNZ_OK) throw Malformed(fusec::quoted(name) + " cannot be unpacked");
   std::string content(about.uncompressed_size, '\0');
   size_t done = 0;
   while (done < content.size()) {
@@ -64,8 +65,8 @@ std::string extract(unzFile archive, const unz_file_info64& about, const std::st
     done += static_cast<size_t>(got);
   }
   const int closed = unzCloseCurrentFile(archive);
-  if (done != content.size()) throw Malformed("'" + name + "' is damaged: its data ends early");
-  if (closed != UNZ_OK) throw Malformed("'" + name + "' is damaged: wrong checksum");
+  if (done != content.size()) throw Malformed(fusec::quoted(name) + " is damaged: its data ends early");
+  if (closed != UNZ_OK) throw Malformed(fusec::quoted(name) + " is damaged: wrong checksum");
   return content;
 }
 
@@ -94,7 +95,7 @@ NamedTensors parse_npz(std::string bytes) {
     name.pop_back();
     if (name.ends_with(".npy")) name.resize(name.size() - 4);
     for (const auto& [other, tensor] : tensors)
-      if (other == name) throw Malformed("the archive holds '" + name + "' twice");
+      if (other == name) throw Malformed("the archive holds " + fusec::quoted(name) + " twice");
     tensors.emplace_back(name, parse_npy(extract(archive.get(), about, name, stream.bytes.size()), name));
   }
   return tensors;

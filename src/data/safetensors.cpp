@@ -6,6 +6,7 @@
 #include <set>
 
 #include "data/formats.h"
+#include "support/text.h"
 
 namespace fusec {
 
@@ -32,26 +33,26 @@ Json parse_header(std::string_view text) {
   try {
     header = Json::parse(text, watch);
   } catch (const Json::exception& e) {
-    throw Malformed(std::string("the header is no JSON: ") + e.what());
+    throw Malformed("the header is no JSON: " + shown(e.what()));
   }
-  if (!repeated.empty()) throw Malformed("the header names '" + repeated + "' twice");
+  if (!repeated.empty()) throw Malformed("the header names " + fusec::quoted(repeated) + " twice");
   if (!header.is_object()) throw Malformed("the header is no JSON object");
   return header;
 }
 
 DType dtype_of(const std::string& name, const Json& tag) {
-  if (!tag.is_string()) throw Malformed("'" + name + "' has no dtype");
+  if (!tag.is_string()) throw Malformed(fusec::quoted(name) + " has no dtype");
   for (int i = 0; i < kDTypeCount; ++i)
     if (kDTypes[i].safetensors == tag.get_ref<const std::string&>()) return static_cast<DType>(i);
-  throw Malformed("'" + name + "' has dtype " + tag.get<std::string>() + ", which graphs do not have");
+  throw Malformed(fusec::quoted(name) + " has dtype " + fusec::quoted(tag.get<std::string>()) + ", which graphs do not have");
 }
 
 std::vector<int64_t> sizes_of(const std::string& name, const Json& list, const char* what) {
-  if (!list.is_array()) throw Malformed("'" + name + "' has no " + what);
+  if (!list.is_array()) throw Malformed(fusec::quoted(name) + " has no " + what);
   std::vector<int64_t> sizes;
   for (const Json& item : list) {
     if (!item.is_number_unsigned() || item.get<uint64_t>() > uint64_t{INT64_MAX})
-      throw Malformed("the " + std::string(what) + " of '" + name + "' must be integers ≥ 0");
+      throw Malformed("the " + std::string(what) + " of " + fusec::quoted(name) + " must be integers ≥ 0");
     sizes.push_back(item.get<int64_t>());
   }
   return sizes;
@@ -64,16 +65,16 @@ struct Entry {
 };
 
 Entry entry_of(const std::string& name, const Json& item, int64_t data_bytes) {
-  if (!item.is_object()) throw Malformed("'" + name + "' is no object");
+  if (!item.is_object()) throw Malformed(fusec::quoted(name) + " is no object");
   for (const char* key : {"dtype", "shape", "data_offsets"})
-    if (!item.contains(key)) throw Malformed("'" + name + "' has no " + key);
+    if (!item.contains(key)) throw Malformed(fusec::quoted(name) + " has no " + key);
   Entry entry{name, dtype_of(name, item["dtype"]), sizes_of(name, item["shape"], "shape"), sizes_of(name, item["data_offsets"], "data_offsets")};
   const auto& range = entry.range;
   if (range.size() != 2 || range[0] > range[1] || range[1] > data_bytes)
-    throw Malformed("the data_offsets of '" + name + "' lie outside the file");
+    throw Malformed("the data_offsets of " + fusec::quoted(name) + " lie outside the file");
   const int64_t bytes = checked_bytes(entry.dtype, entry.shape);
   if (range[1] - range[0] != bytes)
-    throw Malformed("'" + name + "' has " + std::to_string(range[1] - range[0]) + " bytes of data; its shape needs " + std::to_string(bytes));
+    throw Malformed(fusec::quoted(name) + " has " + std::to_string(range[1] - range[0]) + " bytes of data; its shape needs " + std::to_string(bytes));
   return entry;
 }
 
@@ -84,7 +85,7 @@ void check_cover(const std::vector<Entry>& entries, int64_t data_bytes) {
   std::sort(order.begin(), order.end(), [](const Entry* a, const Entry* b) { return a->range < b->range; });
   int64_t at = 0;
   for (const Entry* e : order) {
-    if (e->range[0] != at) throw Malformed("the data of '" + e->name + (e->range[0] < at ? "' overlaps another tensor's" : "' does not follow the data before it"));
+    if (e->range[0] != at) throw Malformed("the data of " + fusec::quoted(e->name) + (e->range[0] < at ? " overlaps another tensor's" : " does not follow the data before it"));
     at = e->range[1];
   }
   if (at != data_bytes) throw Malformed("the file has " + std::to_string(data_bytes - at) + " bytes that belong to no tensor");

@@ -200,13 +200,15 @@ namespace {
 std::string atom_text(const IndexSpace& space, AtomId id, bool wide) {
   const Atom& a = space[id];
   if (a.kind == Atom::kVariable) return a.name;
-  return "(" + index_text(space, a.operand, wide) + (a.kind == Atom::kQuotient ? ") / " : ") % ") + size_text(a.divisor, space.symbols(), wide);
+  const std::string operand = index_text(space, a.operand, wide);
+  const bool simple = operand.find(' ') == std::string::npos;
+  return (simple ? operand : "(" + operand + ")") + (a.kind == Atom::kQuotient ? " / " : " % ") + size_text(a.divisor, space.symbols(), wide);
 }
 
 std::string term_text(const IndexSpace& space, AtomId atom, const Size& c, bool wide) {
   std::string text = atom_text(space, atom, wide);
-  if (c.is(1)) return space[atom].kind == Atom::kVariable ? text : "(" + text + ")";
-  if (space[atom].kind != Atom::kVariable) text = "(" + text + ")";
+  if (space[atom].kind == Atom::kRemainder || (!c.is(1) && space[atom].kind == Atom::kQuotient)) text = "(" + text + ")";
+  if (c.is(1)) return text;
   return text + " * " + size_text(c, space.symbols(), wide);
 }
 

@@ -12,7 +12,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json launch_json(const LaunchFacts& l) { return {{"grid", {l.blocks, 1, 1}}, {"block", {l.block, 1, 1}}, {"shared_bytes", l.shared_bytes}}; }
+Json launch_json(const LaunchFacts& l) {
+  return {{"grid", {l.blocks, 1, 1}}, {"block", {l.block, 1, 1}}, {"shared_bytes", l.shared_bytes}};
+}
 
 Json schedule_json(const LaunchFacts& l) {
   Json json = Json::object();
@@ -57,7 +59,8 @@ std::string report_json(const Compilation& c, const Target& target, const std::m
   const ReportFacts facts = gather_report(c, target);
   Json json = {{"version", 1}, {"graph", graph.name}, {"fusec", kVersion}, {"arch", target.arch}};
   json["segments"] = Json::array();
-  for (size_t i = 0; i < facts.segments.size(); ++i) json["segments"].push_back(segment_json(i, c.segmentation.segments[i], facts.segments[i], resources));
+  for (size_t i = 0; i < facts.segments.size(); ++i)
+    json["segments"].push_back(segment_json(i, c.segmentation.segments[i], facts.segments[i], resources));
   json["cast_groups"] = Json::array();
   for (size_t i = 0; i < c.segmentation.cast_groups.size(); ++i) {
     const CastGroup& group = c.segmentation.cast_groups[i];
@@ -69,8 +72,12 @@ std::string report_json(const Compilation& c, const Target& target, const std::m
   json["edges"] = Json::array();
   for (size_t i = 0; i < c.segmentation.edges.size(); ++i) {
     const Edge& e = c.segmentation.edges[i];
-    json["edges"].push_back(
-        {{"value", graph[e.value].name}, {"dtype", name_of(graph[e.value].dtype)}, {"bytes", facts.edge_value_bytes[i]}, {"from", e.from}, {"to", e.to}, {"why", e.why}});
+    json["edges"].push_back({{"value", graph[e.value].name},
+                             {"dtype", name_of(graph[e.value].dtype)},
+                             {"bytes", facts.edge_value_bytes[i]},
+                             {"from", e.from},
+                             {"to", e.to},
+                             {"why", e.why}});
   }
   json["origin"] = facts.origin.empty() ? Json::object() : Json(facts.origin);
   json["merged"] = facts.merged.empty() ? Json::object() : Json(facts.merged);

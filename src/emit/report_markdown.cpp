@@ -33,7 +33,8 @@ std::string list_text(const std::vector<std::string>& names) {
   return names.empty() ? "–" : text;
 }
 
-std::string segment_text(size_t id, const Segment& segment, const SegmentFacts& f, const std::map<std::string, KernelResources>& resources) {
+std::string segment_text(size_t id, const Segment& segment, const SegmentFacts& f,
+                         const std::map<std::string, KernelResources>& resources) {
   std::string text = "### Segment " + std::to_string(id) + ": " + name_of(segment.kind) + ", `" + f.kernel + "`\n\n";
   text += "- ops: " + list_text(f.ops) + "\n";
   if (!f.recomputed.empty()) text += "- recomputed: " + list_text(f.recomputed) + "\n";
@@ -45,7 +46,8 @@ std::string segment_text(size_t id, const Segment& segment, const SegmentFacts& 
     if (l.shared_bytes) text += ", " + size_text(l.shared_bytes) + " shared";
     for (const auto& [name, value] : l.schedule) text += ", " + name + " " + std::to_string(value);
     if (auto at = resources.find(l.kernel); at != resources.end())
-      text += ", " + std::to_string(at->second.registers) + " registers" + (at->second.spill_bytes ? ", " + std::to_string(at->second.spill_bytes) + " B spilled" : "");
+      text += ", " + std::to_string(at->second.registers) + " registers" +
+              (at->second.spill_bytes ? ", " + std::to_string(at->second.spill_bytes) + " B spilled" : "");
     text += "\n";
   }
   return text + "\n";
@@ -57,9 +59,12 @@ std::string report_markdown(const Compilation& c, const Target& target, const st
   const Graph& graph = c.rewritten;
   const ReportFacts facts = gather_report(c, target);
   std::string text = "# " + graph.name + " for " + target.arch + "\n\n";
-  text += "| segments | launches | bytes | least bytes | between segments | recomputed ops | estimated µs |\n| --- | --- | --- | --- | --- | --- | --- |\n";
-  text += "| " + std::to_string(facts.segments.size()) + " | " + std::to_string(facts.launches) + " | " + size_text(facts.bytes) + " | " + size_text(facts.lower_bound_bytes) +
-          " | " + size_text(facts.edge_bytes) + " | " + std::to_string(facts.recomputed_ops) + " | " + us_text(facts.us) + " |\n\n";
+  text +=
+      "| segments | launches | bytes | least bytes | between segments | recomputed ops | estimated µs |\n| --- | --- | --- | --- | --- | "
+      "--- | --- |\n";
+  text += "| " + std::to_string(facts.segments.size()) + " | " + std::to_string(facts.launches) + " | " + size_text(facts.bytes) + " | " +
+          size_text(facts.lower_bound_bytes) + " | " + size_text(facts.edge_bytes) + " | " + std::to_string(facts.recomputed_ops) + " | " +
+          us_text(facts.us) + " |\n\n";
   text += "## Segments\n\n";
   for (size_t i = 0; i < facts.segments.size(); ++i) text += segment_text(i, c.segmentation.segments[i], facts.segments[i], resources);
   if (!c.segmentation.edges.empty()) {
@@ -68,8 +73,8 @@ std::string report_markdown(const Compilation& c, const Target& target, const st
       const Edge& e = c.segmentation.edges[i];
       std::string to;
       for (uint32_t t : e.to) to += (to.empty() ? "" : ", ") + std::to_string(t);
-      text += "| `" + graph[e.value].name + "` | " + std::string(name_of(graph[e.value].dtype)) + " | " + size_text(facts.edge_value_bytes[i]) + " | " + std::to_string(e.from) + " | " +
-              to + " | " + e.why + " |\n";
+      text += "| `" + graph[e.value].name + "` | " + std::string(name_of(graph[e.value].dtype)) + " | " +
+              size_text(facts.edge_value_bytes[i]) + " | " + std::to_string(e.from) + " | " + to + " | " + e.why + " |\n";
     }
     text += "\n";
   }

@@ -16,9 +16,12 @@ std::string integers(const std::vector<int64_t>& list) {
   return out + "]";
 }
 
-// Integers, names and products can be written; sums exist only where a rule derived them.
-bool can_be_written(const Size& s) {
-  return s.is_constant() || (s.constant() == 0 && s.terms().size() == 1 && s.terms()[0].coefficient > 0);
+// Integers, names and products can be written; sums and quotients exist only where a rule derived them.
+bool can_be_written(const Graph& g, const Size& s) {
+  if (s.is_constant()) return true;
+  if (s.constant() != 0 || s.terms().size() != 1 || s.terms()[0].coefficient < 0) return false;
+  const auto& symbols = s.terms()[0].symbols;
+  return std::none_of(symbols.begin(), symbols.end(), [&](SymbolId id) { return g.symbols[id].derived; });
 }
 
 std::string json_size(const Graph& g, const Size& s) {
@@ -29,7 +32,7 @@ std::string json_size(const Graph& g, const Size& s) {
 std::string shape_text(const Graph& g, const Op& op, Shape shape) {
   if (op.kind == OpKind::kReshape)
     for (Size& s : shape)
-      if (!can_be_written(s)) s = Size(-1);
+      if (!can_be_written(g, s)) s = Size(-1);
   return json_sizes(g, shape);
 }
 

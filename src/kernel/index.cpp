@@ -87,7 +87,19 @@ int64_t IndexSpace::highest(const Index& a) const {
   }
 }
 
+// The rest is never negative where that can be arranged: generated code divides unsigned numbers.
 std::pair<Index, Index> IndexSpace::divide_terms(const Index& a, const Size& divisor) const {
+  auto [whole, rest] = split_terms(a, divisor);
+  const int64_t least = lowest(rest);
+  if (least >= 0) return {std::move(whole), std::move(rest)};
+  if (divisor.is_constant() && least > INT64_MIN / 2) {
+    const int64_t up = (-least + divisor.value() - 1) / divisor.value();
+    return {whole - Index(up), rest + Index(divisor * Size(up))};
+  }
+  return {Index(), a};
+}
+
+std::pair<Index, Index> IndexSpace::split_terms(const Index& a, const Size& divisor) const {
   Index whole, rest;
   for (const auto& [atom, c] : a.terms) {
     if (auto q = c.exact_quotient(divisor))

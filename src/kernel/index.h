@@ -85,6 +85,7 @@ class IndexSpace {
   AtomId intern(Atom atom);
   // Splits a into (multiple of divisor) / divisor and the rest.
   std::pair<Index, Index> divide_terms(const Index& a, const Size& divisor) const;
+  std::pair<Index, Index> split_terms(const Index& a, const Size& divisor) const;
   void want_split(const Index& rest, const Size& divisor);
   Size bound(const Index& a, bool upper) const;
 

@@ -272,7 +272,7 @@ Tracer::Recipe Tracer::recipe(const Request& request) {
     recipe_cat(op, request, out);
   } else if (is_view(op.kind)) {
     recipe_view(op, request, out);
-  } else if (op.kind == OpKind::kCopy) {
+  } else if (op.kind == OpKind::kCopy && out.node.dtype != DType::kF8E5M2) {  // (there, an op's result saturates)
     out.forward = true;
     out.operands.push_back(op.in[0].is_value() ? ask(op.in[0].value, lists_[request.tuple], request.guard) : constant(*op.in[0].literal, out.node.dtype));
   } else if (op.kind == OpKind::kFull) {

@@ -169,6 +169,7 @@ class JsonBuilder : public nlohmann::json_sax<nlohmann::json> {
     auto name = [&](uint32_t i) { return key_text(i); };
     if (keys_.size() > 16) std::stable_sort(keys_.begin(), keys_.end(), [&](uint32_t a, uint32_t b) { return name(a) < name(b); });
     for (size_t i = 1; i < keys_.size(); ++i) {
+      if (diagnostics_.error_count() > Diagnostics::kMaxErrors) return;
       // Sorted, equal keys are neighbours; few are compared pairwise.
       for (size_t j = keys_.size() > 16 ? i - 1 : 0; j < i; ++j) {
         if (name(keys_[i]) != name(keys_[j])) continue;

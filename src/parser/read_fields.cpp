@@ -27,7 +27,7 @@ bool check_keys(Reading& r, JsonValue object, const What& what, const std::vecto
   for (auto i = object.begin(); !(i == object.end()); ++i, ++i) std::erase(missing, (*i).string());
   for (auto i = object.begin(); !(i == object.end()); ++i, ++i) {
     const JsonValue key = *i;
-    if (std::find(known.begin(), known.end(), key.string()) != known.end()) continue;
+    if (r.hopeless() || std::find(known.begin(), known.end(), key.string()) != known.end()) continue;
     r.error("unknown-key", key.span(), what + " has no key " + quoted(key.string()) + did_you_mean(r, key.string(), known));
     // A misspelt key is not missing as well.
     if (std::erase(missing, nearest(key.string(), known))) complete = false;
@@ -84,6 +84,7 @@ std::optional<std::vector<int64_t>> read_integers(Reading& r, JsonValue v, const
   std::vector<int64_t> list;
   bool ok = true;
   for (JsonValue element : v) {
+    if (r.hopeless()) return std::nullopt;
     const auto n = read_integer(r, element, element_of(what));
     ok &= n.has_value();
     list.push_back(n.value_or(0));

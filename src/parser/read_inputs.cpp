@@ -192,7 +192,10 @@ void read_input(Reading& r, JsonValue object) {
 
 void read_inputs(Reading& r, JsonValue inputs) {
   if (!expect(r, inputs, JsonKind::kArray, {"inputs", "", ""})) return;
-  for (JsonValue input : inputs) read_input(r, input);
+  for (JsonValue input : inputs) {
+    if (r.hopeless()) return;
+    read_input(r, input);
+  }
 }
 
 }  // namespace fusec

@@ -64,9 +64,15 @@ class OpReader {
     operands_.reserve(2 * n);
     r.definitions.reserve(r.definitions.size() + n);
     r.by_name.reserve(r.by_name.size() + n);
-    for (JsonValue op : list) read_op(op);
+    for (JsonValue op : list) {
+      if (r.hopeless()) return;
+      read_op(op);
+    }
     for (OpDraft& op : ops_) find_operands(op);
-    for (uint32_t i : order()) build(ops_[i]);
+    for (uint32_t i : order()) {
+      if (r.hopeless()) return;
+      build(ops_[i]);
+    }
   }
 
  private:
@@ -141,7 +147,9 @@ class OpReader {
       return;
     }
     if (out->is(JsonKind::kArray))
-      for (JsonValue v : *out) add_result(op, v);
+      for (JsonValue v : *out) {
+        if (!r.hopeless()) add_result(op, v);
+      }
     else
       add_result(op, *out);
     if (!known || op.failed) return;
@@ -195,7 +203,8 @@ class OpReader {
       op.failed = true;
       return;
     }
-    for (JsonValue v : *in) add_operand(op, v);
+    for (JsonValue v : *in)
+      if (!r.hopeless()) add_operand(op, v);
     const int given = static_cast<int>(op.operands);
     if (given >= i.min_operands && (i.max_operands < 0 || given <= i.max_operands)) return;
     const std::string wanted = i.max_operands < 0                ? "at least " + count(i.min_operands, "operand")

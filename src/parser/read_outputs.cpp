@@ -71,7 +71,8 @@ class OutputReader {
 
   void read(JsonValue list) {
     if (list.size() == 0) r.error("no-outputs", list.span(), "'outputs' is empty; a graph has at least one output");
-    for (JsonValue v : list) read_output(v);
+    for (JsonValue v : list)
+      if (!r.hopeless()) read_output(v);
   }
 
  private:

@@ -24,18 +24,28 @@ struct Definition {
   bool failed = false;   // an error was reported: what depends on it stays silent
 };
 
+// One name of `dims`. Without a size an error about it was reported.
+struct SizeName {
+  std::string_view name;
+  Span at;
+  std::optional<Size> size;
+  bool used = false;
+};
+
 struct Reading {
   Diagnostics& diagnostics;
   const ReadOptions& options;
   Graph graph;
 
-  std::unordered_map<std::string_view, Size> sizes;  // dims by name
-  std::unordered_map<std::string_view, bool> size_used;
+  std::vector<SizeName> sizes;
+  std::unordered_map<std::string_view, uint32_t> size_by_name;  // into `sizes`
   std::vector<Definition> definitions;
   std::unordered_map<std::string_view, uint32_t> by_name;  // into `definitions`
   // A definition whose name could not be read: names that seem undefined may be meant by it and are not reported.
   bool names_are_missing = false;
 
+  // So many errors that looking for more helps nobody (and takes long in a large file).
+  bool hopeless() const { return diagnostics.error_count() >= 1000; }
   Diagnostic& error(const char* word, Span at, std::string text) { return diagnostics.error(word, at, std::move(text)); }
 };
 

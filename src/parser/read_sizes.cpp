@@ -68,6 +68,12 @@ std::string_view trim(std::string_view s) {
   return s;
 }
 
+std::vector<std::string_view> size_names(const Reading& r) {
+  std::vector<std::string_view> names;
+  for (const SizeName& s : r.sizes) names.push_back(s.name);
+  return names;
+}
+
 // One factor of a product: digits, or a name from dims.
 std::optional<Size> read_factor(Reading& r, std::string_view factor, JsonValue v, const What& what) {
   int64_t n = 0;
@@ -81,30 +87,24 @@ std::optional<Size> read_factor(Reading& r, std::string_view factor, JsonValue v
     r.error("bad-size", v.span(), what + ": " + quoted(v.string()) + " is no size; sizes are integers, names from 'dims' and products such as \"B*S\"");
     return std::nullopt;
   }
-  const auto it = r.sizes.find(factor);
-  if (it != r.sizes.end()) {
-    r.size_used[it->first] = true;
-    return it->second;
+  if (const auto it = r.size_by_name.find(factor); it != r.size_by_name.end()) {
+    r.sizes[it->second].used = true;
+    return r.sizes[it->second].size;
   }
-  if (r.size_used.contains(factor)) return std::nullopt;  // defined, and reported there
-  std::vector<std::string_view> names;
-  for (const auto& [name, used] : r.size_used) names.push_back(name);
-  std::sort(names.begin(), names.end());
-  r.error("unknown-size", v.span(), what + ": 'dims' has no size " + quoted(factor) + did_you_mean(r, factor, names));
+  r.error("unknown-size", v.span(), what + ": 'dims' has no size " + quoted(factor) + did_you_mean(r, factor, size_names(r)));
   return std::nullopt;
 }
 
 }  // namespace
 
 void read_dims(Reading& r, std::optional<JsonValue> dims) {
-  std::vector<std::string_view> names;
   if (dims && expect(r, *dims, JsonKind::kObject, {"dims", "", ""})) {
     for (auto i = dims->begin(); !(i == dims->end()); ++i) {
       const JsonValue key = *i;
       const JsonValue value = *++i;
       const std::string_view name = key.string();
-      names.push_back(name);
-      r.size_used.emplace(name, false);
+      if (r.hopeless() || !r.size_by_name.emplace(name, static_cast<uint32_t>(r.sizes.size())).second) continue;
+      SizeName& added = r.sizes.emplace_back(SizeName{name, key.span(), std::nullopt, false});
       if (!is_identifier(name)) {
         r.error("bad-name", key.span(), "a size cannot be called " + quoted(name) + ": a name is a letter or '_', then letters, digits or '_'");
         continue;
@@ -116,13 +116,12 @@ void read_dims(Reading& r, std::optional<JsonValue> dims) {
       const bool overridden = override != r.options.dims.end();
       if (overridden) dim->size = override->second;
       if (!check_promises(r, *dim, overridden ? What{"", "--dim", name} : what, value.span())) continue;
-      const Size size = dim->dynamic ? Size::symbol(r.graph.symbols.push({std::string(name), dim->size, dim->multiple_of, dim->max, false, {}, 1})) : Size(dim->size);
-      r.sizes.emplace(name, size);
+      added.size = dim->dynamic ? Size::symbol(r.graph.symbols.push({std::string(name), dim->size, dim->multiple_of, dim->max, false, {}, 1})) : Size(dim->size);
     }
   }
   for (const auto& [name, size] : r.options.dims) {
     if (size < 0) r.error("negative-size", {}, "--dim " + quoted(name) + " must be ≥ 0, not " + std::to_string(size));
-    if (!r.size_used.contains(name)) r.error("unknown-dim", {}, "--dim " + quoted(name) + ": the graph has no such size" + did_you_mean(r, name, names));
+    if (!r.size_by_name.contains(name)) r.error("unknown-dim", {}, "--dim " + quoted(name) + ": the graph has no such size" + did_you_mean(r, name, size_names(r)));
   }
 }
 
@@ -158,6 +157,7 @@ std::optional<std::vector<Size>> read_sizes(Reading& r, JsonValue v, const What&
   std::vector<Size> sizes;
   bool ok = true;
   for (JsonValue element : v) {
+    if (r.hopeless()) return std::nullopt;
     const auto size = read_size(r, element, element_of(what), least);
     ok &= size.has_value();
     sizes.push_back(size.value_or(Size(0)));

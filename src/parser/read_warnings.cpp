@@ -19,6 +19,8 @@ void warn_unused(Reading& r) {
     for (const Operand& operand : op.in)
       if (operand.is_value()) needed[operand.value] = 1;
   }
+  for (const SizeName& s : r.sizes)
+    if (!s.used) r.diagnostics.warning("unused-size", s.at, "nothing has the size " + quoted(s.name));
   for (const Input& input : g.inputs)
     if (!needed[input.value]) r.diagnostics.warning("unused-input", input.at, "no output needs the input " + quoted(g[input.value].name));
 }

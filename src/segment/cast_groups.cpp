@@ -18,7 +18,12 @@ bool is_up_cast(const Graph& graph, const Op& op) {
 class GroupFinder {
  public:
   explicit GroupFinder(const Facts& facts)
-      : facts_(facts), graph_(facts.graph), base_(graph_.values.size()), mask_(graph_.values.size()), group_(graph_.ops.size()), member_(graph_.ops.size()) {}
+      : facts_(facts),
+        graph_(facts.graph),
+        base_(graph_.values.size()),
+        mask_(graph_.values.size()),
+        group_(graph_.ops.size()),
+        member_(graph_.ops.size()) {}
 
   std::vector<CastGroup> find() {
     for (size_t i = 0; i < graph_.ops.size(); ++i) group_[OpId(i)] = OpId(i);
@@ -31,7 +36,8 @@ class GroupFinder {
   }
 
  private:
-  // Which results are wide: of more bytes than the values that they come from by way of up-casts (an up-cast of something wide keeps its base).
+  // Which results are wide: of more bytes than the values that they come from by way of up-casts (an up-cast of something wide keeps its
+  // base).
   void widen(OpId id) {
     const Op& op = graph_[id];
     uint8_t base = 0;
@@ -72,7 +78,8 @@ class GroupFinder {
       if (member_[id] || role > Role::kGather) continue;
       const ValueId v = facts_.result(id);
       const auto users = facts_.users(v);
-      if (facts_.is_output(v) || users.empty() || !member_[users[0]] || bytes_of(graph_[v].dtype) < 4 || !is_float(graph_[v].dtype)) continue;
+      if (facts_.is_output(v) || users.empty() || !member_[users[0]] || bytes_of(graph_[v].dtype) < 4 || !is_float(graph_[v].dtype))
+        continue;
       const OpId home = root(users[0]);
       if (!std::all_of(users.begin(), users.end(), [&](OpId u) { return member_[u] && root(u) == home; })) continue;
       member_[id] = 1;

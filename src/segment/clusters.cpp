@@ -11,12 +11,15 @@ constexpr size_t kSearchBudget = 3000;  // clusters visited before a path search
 }
 
 Refusal limits_refusal(const Facts& facts, const Target& target, const Evaluation& e, size_t op_count) {
-  if (op_count > kMaxOps) return {Rule::kTooManyOps, "too many ops in one kernel: " + std::to_string(op_count) + ", at most " + std::to_string(kMaxOps)};
+  if (op_count > kMaxOps)
+    return {Rule::kTooManyOps, "too many ops in one kernel: " + std::to_string(op_count) + ", at most " + std::to_string(kMaxOps)};
   const size_t pointers = e.reads.size() + e.writes.size() + facts.graph.symbols.size() + 1;
   if (pointers > max_pointers(target))
-    return {Rule::kParameters, "kernel parameters: " + std::to_string(pointers) + " pointers and sizes, at most " + std::to_string(max_pointers(target))};
+    return {Rule::kParameters,
+            "kernel parameters: " + std::to_string(pointers) + " pointers and sizes, at most " + std::to_string(max_pointers(target))};
   if (e.copies > kMaxCopies || e.most_copies > kMaxCopiesOfOne)
-    return {Rule::kTooManyCopies, "too many copies of an op: its value would be made again at " + std::to_string(e.most_copies) + " places"};
+    return {Rule::kTooManyCopies,
+            "too many copies of an op: its value would be made again at " + std::to_string(e.most_copies) + " places"};
   return {};
 }
 
@@ -131,7 +134,9 @@ const Read* find_read(const Evaluation& e, ValueId v) {
   return at != e.reads.end() && at->value == v ? &*at : nullptr;
 }
 
-bool is_identity(const std::vector<Context>& contexts, double elems) { return contexts.size() == 1 && contexts[0].path == 0 && contexts[0].evals == elems; }
+bool is_identity(const std::vector<Context>& contexts, double elems) {
+  return contexts.size() == 1 && contexts[0].path == 0 && contexts[0].evals == elems;
+}
 
 }  // namespace
 
@@ -174,7 +179,8 @@ Evaluation Clusters::join_estimate(ClusterId ia, ClusterId ib) {
     for (Read& r : reads)
       if (facts_.elems(r.value) > 1) r.contexts = compose(r.contexts, asked, 1);
   std::vector<Read> others = to.reads;
-  if (!inside.empty()) std::erase_if(others, [&](const Read& r) { return std::find(inside.begin(), inside.end(), r.value) != inside.end(); });
+  if (!inside.empty())
+    std::erase_if(others, [&](const Read& r) { return std::find(inside.begin(), inside.end(), r.value) != inside.end(); });
   u.reads = merge_reads(std::move(reads), others);
   u.writes.insert(u.writes.end(), to.writes.begin(), to.writes.end());
   for (const Read& r : u.reads) u.bytes_read += touched_bytes(facts_, r);
@@ -202,7 +208,9 @@ double Clusters::estimated_gain(ClusterId ia, ClusterId ib) {
   for (const Read& r : small.reads) {
     if (has_write(large, r.value)) inside(r.value, r);
     else if (const Read* other = find_read(large, r.value))
-      saved += std::min(touched_bytes(facts_, r) + touched_bytes(facts_, *other) - std::max(touched_bytes(facts_, r), touched_bytes(facts_, *other)), facts_.bytes(r.value));
+      saved += std::min(
+          touched_bytes(facts_, r) + touched_bytes(facts_, *other) - std::max(touched_bytes(facts_, r), touched_bytes(facts_, *other)),
+          facts_.bytes(r.value));
   }
   for (ValueId v : small.writes)
     if (const Read* r = find_read(large, v)) {

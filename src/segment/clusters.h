@@ -28,8 +28,8 @@ struct Cluster {
   ClusterCost cost;
   std::vector<std::pair<OpId, OpId>> links;  // pairs of nodes that share a value, at least one of them here
   bool anchored = false;
-  uint32_t order = 0;     // place in a topological order of the clusters
-  uint32_t version = 0;   // counts merges
+  uint32_t order = 0;    // place in a topological order of the clusters
+  uint32_t version = 0;  // counts merges
   uint32_t first_rank = 0;
 };
 

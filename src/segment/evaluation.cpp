@@ -128,16 +128,20 @@ void Evaluator::spread(OpId id, const std::vector<Context>& contexts) {
           if (in_elems < elems) step = mix(1, facts_.graph[v].shape.size() * 64 + facts_.graph[facts_.result(id)].shape.size());
           break;
         case Role::kView:
-          if (op.kind == OpKind::kCat || op.kind == OpKind::kStack || op.kind == OpKind::kPad) c.evals *= elems > 0 ? std::min(1.0, in_elems / elems) : 0;
+          if (op.kind == OpKind::kCat || op.kind == OpKind::kStack || op.kind == OpKind::kPad)
+            c.evals *= elems > 0 ? std::min(1.0, in_elems / elems) : 0;
           if (op.kind != OpKind::kReshape && op.kind != OpKind::kSqueeze && op.kind != OpKind::kUnsqueeze)
             step = mix(2 + k, op.kind == OpKind::kExpand ? facts_.graph[facts_.result(id)].shape.size() : id.index);
           break;
-        case Role::kGather: step = mix(3 + k, op.in[k == 0 ? op.in.size() - 1 : 0].value.index); break;
+        case Role::kGather:
+          step = mix(3 + k, op.in[k == 0 ? op.in.size() - 1 : 0].value.index);
+          break;
         case Role::kReduction:
           step = mix(5, id.index);
           c.evals *= each;
           break;
-        default: break;
+        default:
+          break;
       }
       if (step != 0) c.path = mix(c.path, step);
       const bool broadcast = role == Role::kPointwise || op.kind == OpKind::kExpand || role == Role::kGather;

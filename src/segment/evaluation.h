@@ -24,8 +24,8 @@ struct Evaluation {
   std::vector<Read> reads;  // by value id
   std::vector<ValueId> writes;
   double instructions = 0, atomics = 0;
-  double copies = 0;        // Σ over ops of the index maps at which each is evaluated
-  size_t most_copies = 1;   // of one op
+  double copies = 0;       // Σ over ops of the index maps at which each is evaluated
+  size_t most_copies = 1;  // of one op
   int64_t bytes_read = 0, bytes_written = 0;
 };
 

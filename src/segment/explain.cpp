@@ -30,8 +30,8 @@ std::string Explainer::why_apart(ClusterId a, ClusterId b) {
     words = "too large a search for a cycle";
   } else {
     char text[160];
-    std::snprintf(text, sizeof text, "cost: one kernel%s would take %.1f us, two take %.1f us", cost.plan.parallel < 1 ? " on few multiprocessors" : "", cost.us,
-                  clusters_[a].cost.us + clusters_[b].cost.us);
+    std::snprintf(text, sizeof text, "cost: one kernel%s would take %.1f us, two take %.1f us",
+                  cost.plan.parallel < 1 ? " on few multiprocessors" : "", cost.us, clusters_[a].cost.us + clusters_[b].cost.us);
     words = cost.plan.refusal.rule == Rule::kGridWide ? cost.plan.refusal.words + "; " + text : text;
   }
   return words;
@@ -63,11 +63,13 @@ std::vector<CastGroup> Explainer::parts_without_anchors(const CastGroup& group) 
     if (parent.contains(op)) parts[root(op)].ops.push_back(op);
   for (auto& [first, part] : parts)
     if (part.ops.size() > 1) result.push_back(std::move(part));
-  std::sort(result.begin(), result.end(), [&](const CastGroup& a, const CastGroup& b) { return facts.rank(a.ops[0]) < facts.rank(b.ops[0]); });
+  std::sort(result.begin(), result.end(),
+            [&](const CastGroup& a, const CastGroup& b) { return facts.rank(a.ops[0]) < facts.rank(b.ops[0]); });
   return result;
 }
 
-std::vector<CastGroup> Explainer::settle_groups(const std::vector<CastGroup>& groups, const std::vector<Segment>& segments, const std::vector<PlannedKernel>& kernels) {
+std::vector<CastGroup> Explainer::settle_groups(const std::vector<CastGroup>& groups, const std::vector<Segment>& segments,
+                                                const std::vector<PlannedKernel>& kernels) {
   IdVec<OpId, std::vector<uint32_t>> segments_of(clusters_.facts().graph.ops.size());
   for (uint32_t s = 0; s < segments.size(); ++s) {
     for (OpId op : segments[s].ops) segments_of[op].push_back(s);
@@ -79,7 +81,9 @@ std::vector<CastGroup> Explainer::settle_groups(const std::vector<CastGroup>& gr
     for (OpId op : ops)
       if (segments_of[op].size() < fewest->size()) fewest = &segments_of[op];
     for (uint32_t s : *fewest)
-      if (std::all_of(ops.begin(), ops.end(), [&](OpId op) { return std::binary_search(segments_of[op].begin(), segments_of[op].end(), s); })) return s;
+      if (std::all_of(ops.begin(), ops.end(),
+                      [&](OpId op) { return std::binary_search(segments_of[op].begin(), segments_of[op].end(), s); }))
+        return s;
     return std::nullopt;
   };
   std::vector<CastGroup> settled;

@@ -17,7 +17,8 @@ class Explainer {
 
   std::string why_apart(ClusterId a, ClusterId b);
   // Anchors that no segment holds with the rest leave their group; what remains is one group for each connected part.
-  std::vector<CastGroup> settle_groups(const std::vector<CastGroup>& groups, const std::vector<Segment>& segments, const std::vector<PlannedKernel>& kernels);
+  std::vector<CastGroup> settle_groups(const std::vector<CastGroup>& groups, const std::vector<Segment>& segments,
+                                       const std::vector<PlannedKernel>& kernels);
 
  private:
   std::vector<CastGroup> parts_without_anchors(const CastGroup& group);

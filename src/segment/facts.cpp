@@ -13,16 +13,26 @@ namespace {
 Role role_of(OpKind kind) {
   switch (info(kind).category) {
     case OpCategory::kElementwise:
-    case OpCategory::kConvert: return Role::kPointwise;
-    case OpCategory::kShape: return Role::kView;
-    case OpCategory::kCreation: return Role::kCreation;
-    case OpCategory::kReduction: return Role::kReduction;
-    case OpCategory::kScan: return Role::kScan;
-    case OpCategory::kSort: return Role::kSort;
-    case OpCategory::kGather: return Role::kGather;
-    case OpCategory::kScatter: return Role::kScatter;
-    case OpCategory::kMatmul: return Role::kLibrary;
-    case OpCategory::kComposite: break;
+    case OpCategory::kConvert:
+      return Role::kPointwise;
+    case OpCategory::kShape:
+      return Role::kView;
+    case OpCategory::kCreation:
+      return Role::kCreation;
+    case OpCategory::kReduction:
+      return Role::kReduction;
+    case OpCategory::kScan:
+      return Role::kScan;
+    case OpCategory::kSort:
+      return Role::kSort;
+    case OpCategory::kGather:
+      return Role::kGather;
+    case OpCategory::kScatter:
+      return Role::kScatter;
+    case OpCategory::kMatmul:
+      return Role::kLibrary;
+    case OpCategory::kComposite:
+      break;
   }
   FUSEC_CHECK(false, "a composite op reached segmentation");
   return Role::kPointwise;
@@ -36,21 +46,31 @@ float instructions_of(const Graph& graph, const Op& op) {
     case OpKind::kUnsqueeze:
     case OpKind::kExpand:
     case OpKind::kPermute:
-    case OpKind::kFull: return 0;
+    case OpKind::kFull:
+      return 0;
     case OpKind::kSlice:
-    case OpKind::kFlip: return 0.5f;
+    case OpKind::kFlip:
+      return 0.5f;
     case OpKind::kPad:
     case OpKind::kCat:
-    case OpKind::kStack: return 2;
-    case OpKind::kIota: return 2;
-    case OpKind::kUniform: return 30;
-    case OpKind::kNormal: return 60;
+    case OpKind::kStack:
+      return 2;
+    case OpKind::kIota:
+      return 2;
+    case OpKind::kUniform:
+      return 30;
+    case OpKind::kNormal:
+      return 60;
     case OpKind::kVar:
-    case OpKind::kVarMean: return 8;
-    case OpKind::kLogsumexp: return 16;
+    case OpKind::kVarMean:
+      return 8;
+    case OpKind::kLogsumexp:
+      return 16;
     case OpKind::kArgmax:
-    case OpKind::kArgmin: return 4;
-    default: break;
+    case OpKind::kArgmin:
+      return 4;
+    default:
+      break;
   }
   if (row.category == OpCategory::kGather) return 4;
   if (row.category == OpCategory::kScan) return 4;
@@ -207,7 +227,8 @@ int64_t Facts::work(OpId op) const {
   switch (roles_[op]) {
     case Role::kReduction:
     case Role::kScan:
-    case Role::kSort: return elems(o.in[0].value);
+    case Role::kSort:
+      return elems(o.in[0].value);
     case Role::kScatter: {
       const int64_t index = elems(o.in[1].value);
       if (o.kind == OpKind::kScatter) return index;
@@ -221,7 +242,8 @@ int64_t Facts::work(OpId op) const {
       const auto a = extents(o.in[0].value);
       return elems(result(op)) * (a.empty() ? 1 : a.back());
     }
-    default: return elems(result(op));
+    default:
+      return elems(result(op));
   }
 }
 
@@ -234,8 +256,10 @@ std::vector<int64_t> Facts::inner_dims(OpId op) const {
       return a.dims;
     case Role::kScan:
     case Role::kSort:
-    case Role::kScatter: return {a.dim};
-    default: return {};
+    case Role::kScatter:
+      return {a.dim};
+    default:
+      return {};
   }
 }
 

@@ -8,11 +8,15 @@ namespace {
 constexpr float kMaxInstructions = 16;  // for one element: about what reading two bytes takes
 constexpr float kLeastStep = 0.25f;     // bounds chains of free views
 constexpr size_t kMaxLeaves = 16;
-constexpr int64_t kTinyShare = 64;      // an operand this many times smaller than the result does not count
+constexpr int64_t kTinyShare = 64;  // an operand this many times smaller than the result does not count
 }  // namespace
 
 Floating::Floating(const Facts& facts)
-    : facts_(facts), floats_(facts.graph.ops.size()), instructions_(facts.graph.ops.size()), leaves_(facts.graph.ops.size()), seen_(facts.graph.ops.size()) {
+    : facts_(facts),
+      floats_(facts.graph.ops.size()),
+      instructions_(facts.graph.ops.size()),
+      leaves_(facts.graph.ops.size()),
+      seen_(facts.graph.ops.size()) {
   for (OpId op : facts.ordered()) decide(op);
 }
 

@@ -4,6 +4,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "segment/cast_groups.h"
 #include "segment/min_cut.h"
 #include "support/check.h"
 
@@ -11,9 +12,12 @@ namespace fusec {
 
 namespace {
 
-constexpr size_t kRegion = 300;              // values considered behind what a kernel reads
-constexpr int64_t kLeastBytes = 64 << 10;    // less is not worth a change
-constexpr double kArithmeticShares[] = {1.0, 0.2};  // instructions hide behind memory to a degree: several guesses, judged by the whole cost
+constexpr size_t kRegion = 300;            // values considered behind what a kernel reads
+constexpr int64_t kLeastBytes = 64 << 10;  // less is not worth a change
+constexpr double kWideFactor =
+    8;  // what storing a value costs that narrower ones could stand for: only arithmetic without end outweighs it
+constexpr double kArithmeticShares[] = {1.0,
+                                        0.2};  // instructions hide behind memory to a degree: several guesses, judged by the whole cost
 
 class Materializer {
  public:
@@ -22,6 +26,7 @@ class Materializer {
         facts_(clusters.facts()),
         home_(facts_.graph.ops.size(), UINT32_MAX),
         reader_count_(facts_.graph.values.size()),
+        narrower_(narrower_sources(facts_)),
         stamp_of_(facts_.graph.ops.size()),
         stop_of_(facts_.graph.values.size()) {}
 
@@ -43,6 +48,8 @@ class Materializer {
     for (int pass = 0; pass < 2; ++pass)
       for (size_t k = 0; k < kernels_.size(); ++k)
         if (std::exchange(dirty_[k], 0)) improve(k);
+    for (const Output& o : facts_.graph.outputs)
+      if (o.alias) defer_overwrite(o.value, facts_.graph.inputs[*o.alias].value);
     drop_unneeded();
     return std::move(kernels_);
   }
@@ -106,7 +113,7 @@ class Materializer {
     double most_us = us_[at];
     for (ValueId v : crossing) {
       cut.add_edge(enter(v, 0) + 1, sink, MinCut::kInfinite);
-      most_us += 2 * us_of_bytes(v);
+      most_us += 2 * us_of_bytes(v) * (narrower_[v] ? kWideFactor : 1);
     }
     for (size_t n = 0; n < region.size(); ++n) {
       const ValueId v = region[n];
@@ -119,7 +126,8 @@ class Materializer {
         cut.add_edge(source, made, MinCut::kInfinite);
         continue;
       }
-      const double us = facts_.instructions(def) * static_cast<double>(facts_.elems(facts_.result(def))) / clusters_.target().instructions_per_us;
+      const double us =
+          facts_.instructions(def) * static_cast<double>(facts_.elems(facts_.result(def))) / clusters_.target().instructions_per_us;
       cut.add_edge(source, made, us * arithmetic_share + 1e-6);
       for (const Operand& o : graph[def].in)
         if (o.is_value()) cut.add_edge(enter(o.value, behind[n] + us) + 1, made, MinCut::kInfinite);
@@ -129,7 +137,9 @@ class Materializer {
     for (ValueId v : k.reads)
       if (!node_of.contains(v.index) || std::find(crossing.begin(), crossing.end(), v) == crossing.end()) reads.push_back(v);
     for (ValueId v : region)
-      if (cut.on_source_side(node_of[v.index]) && !cut.on_source_side(node_of[v.index] + 1) && !(graph[v].def.valid() && evaluated_here(k, graph[v].def))) reads.push_back(v);
+      if (cut.on_source_side(node_of[v.index]) && !cut.on_source_side(node_of[v.index] + 1) &&
+          !(graph[v].def.valid() && evaluated_here(k, graph[v].def)))
+        reads.push_back(v);
     std::sort(reads.begin(), reads.end());
     reads.erase(std::unique(reads.begin(), reads.end()), reads.end());
     return reads;
@@ -152,9 +162,10 @@ class Materializer {
     if (clusters_.floating().floats(def)) return MinCut::kInfinite;
     const size_t home = home_[def];
     if (home >= at) return MinCut::kInfinite;
-    if (facts_.is_output(v)) return us_of_bytes(v);
-    if (writes(kernels_[home], v)) return us_of_bytes(v) * (1 + 1.0 / std::max(1u, reader_count_[v] + (reads_now ? 0 : 1)));
-    return 2 * us_of_bytes(v);
+    const double us = us_of_bytes(v) * (narrower_[v] ? kWideFactor : 1);
+    if (facts_.is_output(v)) return us;
+    if (writes(kernels_[home], v)) return us * (1 + 1.0 / std::max(1u, reader_count_[v] + (reads_now ? 0 : 1)));
+    return 2 * us;
   }
 
   // The kernel's ops that its writes need, and what they read; values in `stops` come from memory.
@@ -219,7 +230,7 @@ class Materializer {
       PlannedKernel& home = home_state(v);
       home.writes.insert(std::lower_bound(home.writes.begin(), home.writes.end(), v), v);
     }
-    double gain = 0;
+    double gain = wide_us(kernels_[at].reads) - wide_us(next.reads);
     auto add = [&](size_t index, PlannedKernel state) {
       const std::optional<double> us = cost(state);
       if (!us) return false;
@@ -241,6 +252,14 @@ class Materializer {
     return change;
   }
 
+  // What reading wide values costs beyond their bytes.
+  double wide_us(const std::vector<ValueId>& reads) const {
+    double us = 0;
+    for (ValueId v : reads)
+      if (narrower_[v] && facts_.graph[v].def.valid()) us += (kWideFactor - 1) * us_of_bytes(v);
+    return us;
+  }
+
   void apply(Change& change) {
     for (size_t n = 0; n < change.kernels.size(); ++n) {
       auto& [index, state] = change.kernels[n];
@@ -252,6 +271,60 @@ class Materializer {
       us_[index] = change.us[n];
       kernels_[index] = std::move(state);
     }
+  }
+
+  // An output written over an input that a dependent kernel still reads would have to be copied there in the end: it is computed in
+  // that later kernel instead, where this costs less than the copy.
+  void defer_overwrite(ValueId output, ValueId input) {
+    const OpId def = facts_.graph[output].def;
+    if (!def.valid() || facts_.is_anchor(def)) return;
+    const size_t home = home_[def];
+    size_t last = home;
+    for (size_t k = home + 1; k < kernels_.size(); ++k) {
+      if (std::binary_search(kernels_[k].reads.begin(), kernels_[k].reads.end(), output)) return;
+      if (std::binary_search(kernels_[k].reads.begin(), kernels_[k].reads.end(), input) && depends(k, home)) last = k;
+    }
+    if (last == home || kernels_[last].plan.kind == SegmentKind::kLibrary || !writes(kernels_[home], output)) return;
+    PlannedKernel early = kernels_[home], late = kernels_[last];
+    std::erase(early.writes, output);
+    late.writes.insert(std::lower_bound(late.writes.begin(), late.writes.end(), output), output);
+    // What the later kernel reads: whatever either reads now, and results of the earlier one's anchors.
+    std::vector<ValueId> stops = late.reads;
+    stops.insert(stops.end(), early.reads.begin(), early.reads.end());
+    for (OpId op : early.ops) {
+      if (!facts_.is_anchor(op) || evaluated_here(late, op)) continue;
+      for (ValueId v : facts_.graph[op].out)
+        if (v.valid()) stops.push_back(v);
+    }
+    prune(late, stops);
+    for (ValueId v : late.reads) {
+      const OpId made = facts_.graph[v].def;
+      if (made.valid() && home_[made] == home && !writes(early, v))
+        early.writes.insert(std::lower_bound(early.writes.begin(), early.writes.end(), v), v);
+    }
+    const std::vector<ValueId> early_reads = early.reads;
+    prune(early, early_reads);
+    Change change;
+    const std::optional<double> early_us = cost(early), late_us = cost(late);
+    if (!early_us || !late_us) return;
+    const double copy_us = 2 * us_of_bytes(output) + clusters_.target().next_launch_us;
+    if (*early_us + *late_us > us_[home] + us_[last] + copy_us) return;
+    change.us = {*early_us, *late_us};
+    change.kernels.emplace_back(home, std::move(early));
+    change.kernels.emplace_back(last, std::move(late));
+    apply(change);
+    home_[def] = static_cast<uint32_t>(last);
+  }
+
+  // Whether kernel `at` needs something of kernel `of`, at whatever remove.
+  bool depends(size_t at, size_t of) const {
+    std::vector<uint8_t> needs(kernels_.size());
+    needs[of] = 1;
+    for (size_t k = of + 1; k <= at; ++k)
+      for (ValueId v : kernels_[k].reads)
+        if (const OpId def = facts_.graph[v].def; def.valid() && home_[def] < k && needs[home_[def]] && writes(kernels_[home_[def]], v))
+          needs[k] = 1;
+    return needs[at];
   }
 
   void for_each_reader(ValueId v, auto&& use) {
@@ -281,6 +354,7 @@ class Materializer {
   std::vector<uint8_t> dirty_;
   IdVec<OpId, uint32_t> home_;
   IdVec<ValueId, uint32_t> reader_count_;
+  IdVec<ValueId, uint8_t> narrower_;
   IdVec<OpId, uint32_t> stamp_of_;
   IdVec<ValueId, uint32_t> stop_of_;
   uint32_t stamp_ = 0;

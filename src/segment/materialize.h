@@ -12,9 +12,9 @@ namespace fusec {
 // A kernel with everything it evaluates, recomputed ops included.
 struct PlannedKernel {
   ClusterId cluster;
-  std::vector<OpId> ops;         // rank order
-  std::vector<ValueId> reads;    // from memory, by id
-  std::vector<ValueId> writes;   // by id
+  std::vector<OpId> ops;        // rank order
+  std::vector<ValueId> reads;   // from memory, by id
+  std::vector<ValueId> writes;  // by id
   Plan plan;
 };
 

@@ -27,7 +27,7 @@ class MergeSearch {
     uint32_t rank_a, rank_b;  // first ranks, for ties: the lower pair first
     OpId a, b;                // nodes of the two clusters
     uint32_t version_a, version_b;
-    bool exact;               // the schedule has been asked
+    bool exact;  // the schedule has been asked
     bool operator<(const Candidate& o) const {
       if (gain != o.gain) return gain < o.gain;
       if (rank_a != o.rank_a) return rank_a > o.rank_a;

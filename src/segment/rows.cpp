@@ -21,7 +21,8 @@ RowDim normal(const RowDim& parts) {
   for (const RowPart& p : parts) {
     if (p.extent == 1) continue;
     if (!out.empty() && p.stride == 0 && out.back().stride == 0) out.back().extent *= p.extent;
-    else if (!out.empty() && p.stride != 0 && out.back().stride == p.stride * p.extent) out.back() = {p.stride, out.back().extent * p.extent};
+    else if (!out.empty() && p.stride != 0 && out.back().stride == p.stride * p.extent)
+      out.back() = {p.stride, out.back().extent * p.extent};
     else out.push_back(p);
   }
   return out;
@@ -81,10 +82,18 @@ RowMapping RowMapper::map(const std::vector<OpId>& ops, const std::vector<uint8_
       continue;
     }
     switch (facts_.role(id)) {
-      case Role::kPointwise: tag_pointwise(id); break;
-      case Role::kView: tag_view(id); break;
-      case Role::kGather: tag_gather(id); break;
-      default: tag_anchor(id, facts_.role(id) == Role::kReduction && ends_here(ops, n)); break;
+      case Role::kPointwise:
+        tag_pointwise(id);
+        break;
+      case Role::kView:
+        tag_view(id);
+        break;
+      case Role::kGather:
+        tag_gather(id);
+        break;
+      default:
+        tag_anchor(id, facts_.role(id) == Role::kReduction && ends_here(ops, n));
+        break;
     }
   }
   // Rows: all digits that were never demoted.
@@ -165,7 +174,8 @@ RowDim RowMapper::settle(const RowDim& dim) const {
   for (const RowPart& lost : demoted_) {
     RowDim next;
     for (const RowPart& p : parts) {
-      const int64_t begin = p.stride, end = p.stride * p.extent, cut_begin = std::max(begin, lost.stride), cut_end = std::min(end, lost.stride * lost.extent);
+      const int64_t begin = p.stride, end = p.stride * p.extent, cut_begin = std::max(begin, lost.stride),
+                    cut_end = std::min(end, lost.stride * lost.extent);
       if (p.stride == 0 || cut_begin >= cut_end) {
         next.push_back(p);
       } else if (end % cut_end || cut_end % cut_begin || cut_begin % begin) {

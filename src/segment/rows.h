@@ -56,7 +56,8 @@ class RowMapper {
   RowMapping result_;
 };
 
-// Kept and inner extents of an anchor's operand, merged where neighbours are alike, extents of 1 left out: equal for reductions over the same axes.
+// Kept and inner extents of an anchor's operand, merged where neighbours are alike, extents of 1 left out: equal for reductions over the
+// same axes.
 std::vector<int64_t> axes_signature(const Facts& facts, OpId anchor);
 
 }  // namespace fusec

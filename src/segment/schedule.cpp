@@ -7,14 +7,14 @@ namespace fusec {
 
 namespace {
 
-constexpr int64_t kInlineReduction = 16;     // elements that one thread reduces in a loop
-constexpr int64_t kOneBlockElems = 16384;    // elements that one block sorts, scans or scatters
-constexpr double kL2Share = 0.75;            // of the L2 cache, for rows that are read again
-constexpr int64_t kClusterBlocks = 8;        // portable cluster size, sm_90 and later
+constexpr int64_t kInlineReduction = 16;   // elements that one thread reduces in a loop
+constexpr int64_t kOneBlockElems = 16384;  // elements that one block sorts, scans or scatters
+constexpr double kL2Share = 0.75;          // of the L2 cache, for rows that are read again
+constexpr int64_t kClusterBlocks = 8;      // portable cluster size, sm_90 and later
 constexpr int64_t kElemsPerClusterBlock = 4096;
-constexpr int64_t kSectorBytes = 32;         // columns that a block takes together where rows are strided
-constexpr uint8_t kMaxPhases = 24;           // barriers between anchors of one kernel
-constexpr float kRemakeInstructions = 32;    // a row's value that takes more is held, not made again from what is held
+constexpr int64_t kSectorBytes = 32;       // columns that a block takes together where rows are strided
+constexpr uint8_t kMaxPhases = 24;         // barriers between anchors of one kernel
+constexpr float kRemakeInstructions = 32;  // a row's value that takes more is held, not made again from what is held
 
 struct RuleRow {
   Rule rule;
@@ -37,11 +37,16 @@ constexpr RuleRow kRules[] = {
 
 const char* noun(Role role) {
   switch (role) {
-    case Role::kReduction: return "reduction";
-    case Role::kScan: return "scan";
-    case Role::kSort: return "sort";
-    case Role::kScatter: return "scatter";
-    default: return "matrix product";
+    case Role::kReduction:
+      return "reduction";
+    case Role::kScan:
+      return "scan";
+    case Role::kSort:
+      return "sort";
+    case Role::kScatter:
+      return "scatter";
+    default:
+      return "matrix product";
   }
 }
 
@@ -60,7 +65,7 @@ struct Scheduler::Case {
   std::vector<uint8_t> depends;  // by place: depends on an anchor among the ops
   std::vector<uint8_t> phase;    // by place: anchors on the longest path to it, at most kMaxPhases + 1
   std::vector<OpId> anchors;
-  bool chained = false;          // an anchor depends on another
+  bool chained = false;  // an anchor depends on another
 };
 
 Scheduler::Scheduler(const Facts& facts, const Target& target)
@@ -85,7 +90,8 @@ Plan Scheduler::plan(const std::vector<OpId>& ops, const std::vector<ValueId>& r
       if (!def.valid() || member_[def] != stamp_) continue;
       const size_t d = place_[def];
       c.depends[n] |= c.depends[d] | facts_.is_anchor(def);
-      c.phase[n] = std::max<uint8_t>(c.phase[n], static_cast<uint8_t>(std::min<int>(kMaxPhases + 1, c.phase[d] + (facts_.is_anchor(def) ? 1 : 0))));
+      c.phase[n] =
+          std::max<uint8_t>(c.phase[n], static_cast<uint8_t>(std::min<int>(kMaxPhases + 1, c.phase[d] + (facts_.is_anchor(def) ? 1 : 0))));
     }
     if (facts_.is_anchor(ops[n])) {
       c.anchors.push_back(ops[n]);
@@ -144,12 +150,14 @@ bool Scheduler::single_pass(const Case& c, Plan& plan) {
   const auto signature = axes_signature(facts_, first);
   for (OpId a : c.anchors) {
     if (facts_.role(a) != role) {
-      plan.refusal.words = std::string("no schedule holds both the ") + noun(role) + " `" + facts_.graph.name_of(first) + "` and the " + noun(facts_.role(a)) + " `" + facts_.graph.name_of(a) + "`";
+      plan.refusal.words = std::string("no schedule holds both the ") + noun(role) + " `" + facts_.graph.name_of(first) + "` and the " +
+                           noun(facts_.role(a)) + " `" + facts_.graph.name_of(a) + "`";
       return false;
     }
     const bool alike = role == Role::kScatter ? facts_.work(a) == facts_.work(first) : axes_signature(facts_, a) == signature;
     if (alike && (role != Role::kSort || a == first)) continue;
-    plan.refusal = {Rule::kAxesDiffer, "the axes differ: `" + facts_.graph.name_of(first) + "` and `" + facts_.graph.name_of(a) + "` work over different axes"};
+    plan.refusal = {Rule::kAxesDiffer, "the axes differ: `" + facts_.graph.name_of(first) + "` and `" + facts_.graph.name_of(a) +
+                                           "` work over different axes"};
     return false;
   }
   if (c.chained) return false;
@@ -158,7 +166,8 @@ bool Scheduler::single_pass(const Case& c, Plan& plan) {
     if (!c.depends[n]) continue;
     // (a scatter's result is complete only when every update is done)
     const Op& op = facts_.graph[c.ops[n]];
-    const bool in_place = facts_.role(c.ops[n]) == Role::kPointwise || op.kind == OpKind::kReshape || op.kind == OpKind::kSqueeze || op.kind == OpKind::kUnsqueeze;
+    const bool in_place = facts_.role(c.ops[n]) == Role::kPointwise || op.kind == OpKind::kReshape || op.kind == OpKind::kSqueeze ||
+                          op.kind == OpKind::kUnsqueeze;
     if (facts_.elems(facts_.result(c.ops[n])) != out || (!in_place && op.kind != OpKind::kPermute)) return false;
     if (role == Role::kScatter && facts_.role(c.ops[n]) == Role::kPointwise) return false;
   }
@@ -201,7 +210,8 @@ bool Scheduler::by_rows(const Case& c, Plan& plan, bool across) {
                     static_cast<double>(row_bytes) * std::min(mapping.rows, sms) <= kL2Share * static_cast<double>(target_.l2_bytes);
   if (!fits) {
     plan.refusal = mapping.rows > 1 && !mapping.mixed_at.valid()
-                       ? Refusal{Rule::kRowTooLong, "a row of " + std::to_string(row_bytes) + " bytes exceeds what a block, a cluster or the L2 cache can hold between phases"}
+                       ? Refusal{Rule::kRowTooLong, "a row of " + std::to_string(row_bytes) +
+                                                        " bytes exceeds what a block, a cluster or the L2 cache can hold between phases"}
                        : refuse_grid_wide(c, mapping.mixed_at);
     return false;
   }
@@ -214,10 +224,10 @@ bool Scheduler::by_rows(const Case& c, Plan& plan, bool across) {
     plan.refusal = {Rule::kNoSchedule, "no schedule holds both: `" + facts_.graph[root].name + "` is not of the rows' size"};
     return false;
   }
-  // Reductions across rows share the rows' pass only where they reduce the same elements.
+  // Reductions across rows share the rows' pass only where they reduce the same elements, or what the rows gave.
   for (OpId a : mapping.outer) {
     plan.partial_bytes += 2 * static_cast<int64_t>(std::min(mapping.rows, sms)) * facts_.elems(facts_.result(a)) * 4;
-    if (facts_.work(a) == iteration) continue;
+    if (facts_.work(a) == iteration || c.depends[place_[a]]) continue;
     plan.refusal = {Rule::kAxesDiffer, "the axes differ: `" + facts_.graph.name_of(a) + "` reduces other elements than the rows"};
     return false;
   }
@@ -261,7 +271,9 @@ int64_t Scheduler::held_bytes(const Case& c, double rows, int64_t& iteration) {
   }
   double held[kMaxPhases + 2] = {};
   auto hold = [&](uint32_t first, uint32_t phases, ValueId v) {
-    for (uint32_t p = first; (phases >> (p + 1)) != 0; ++p) held[p] += static_cast<double>(facts_.bytes(v)) / rows;
+    // (of a table that rows are picked from, as much as the rows' space)
+    const double bytes = static_cast<double>(std::min(facts_.elems(v), iteration) * bytes_of(facts_.graph[v].dtype));
+    for (uint32_t p = first; (phases >> (p + 1)) != 0; ++p) held[p] += bytes / rows;
   };
   int64_t narrowest = 8, strided = 1;
   for (ValueId v : reads) {
@@ -280,7 +292,8 @@ int64_t Scheduler::held_bytes(const Case& c, double rows, int64_t& iteration) {
     }
     remake[n] = static_cast<float>(facts_.instructions(c.ops[n]));
     for (const Operand& o : facts_.graph[c.ops[n]].in)
-      if (const OpId def = o.is_value() ? facts_.graph[o.value].def : OpId(); def.valid() && member_[def] == stamp_) remake[n] += remake[place_[def]];
+      if (const OpId def = o.is_value() ? facts_.graph[o.value].def : OpId(); def.valid() && member_[def] == stamp_)
+        remake[n] += remake[place_[def]];
     if (remake[n] <= kRemakeInstructions || (used[n] >> (first + 1)) == 0 || static_cast<double>(facts_.elems(v)) < large) continue;
     hold(first, used[n], v);
     remake[n] = 0;
@@ -288,7 +301,8 @@ int64_t Scheduler::held_bytes(const Case& c, double rows, int64_t& iteration) {
   // Where the fastest axis is not in the row, a block takes a sector's worth of neighbouring rows.
   for (OpId a : c.anchors) {
     const auto signature = axes_signature(facts_, a);
-    if (!signature.empty() && signature.back() > 0) strided = std::max(strided, std::min<int64_t>(signature.back(), kSectorBytes / narrowest));
+    if (!signature.empty() && signature.back() > 0)
+      strided = std::max(strided, std::min<int64_t>(signature.back(), kSectorBytes / narrowest));
   }
   return static_cast<int64_t>(*std::max_element(std::begin(held), std::end(held))) * strided;
 }
@@ -330,9 +344,14 @@ bool Scheduler::one_block(const Case& c, Plan& plan) {
   plan.parallel = 1.0 / target_.multiprocessors;
   plan.kind = SegmentKind::kPersistent;
   for (OpId a : c.anchors) {
-    const SegmentKind kind = facts_.role(a) == Role::kSort ? SegmentKind::kSort : facts_.role(a) == Role::kScan ? SegmentKind::kScan : facts_.role(a) == Role::kScatter ? SegmentKind::kScatter : SegmentKind::kPersistent;
+    const SegmentKind kind = facts_.role(a) == Role::kSort      ? SegmentKind::kSort
+                             : facts_.role(a) == Role::kScan    ? SegmentKind::kScan
+                             : facts_.role(a) == Role::kScatter ? SegmentKind::kScatter
+                                                                : SegmentKind::kPersistent;
     // sort over scatter over scan over persistent
-    auto weight = [](SegmentKind k) { return k == SegmentKind::kSort ? 3 : k == SegmentKind::kScatter ? 2 : k == SegmentKind::kScan ? 1 : 0; };
+    auto weight = [](SegmentKind k) {
+      return k == SegmentKind::kSort ? 3 : k == SegmentKind::kScatter ? 2 : k == SegmentKind::kScan ? 1 : 0;
+    };
     if (weight(kind) > weight(plan.kind)) plan.kind = kind;
   }
   return true;
@@ -345,7 +364,8 @@ Refusal Scheduler::refuse_grid_wide(const Case& c, OpId mixed_at) const {
     // A reduction across rows: what follows it is what waits.
     for (ValueId v : facts_.graph[mixed_at].out)
       for (size_t n = place_[mixed_at] + 1; v.valid() && n < c.ops.size() && !user.valid(); ++n)
-        if (facts_.elems(facts_.result(c.ops[n])) > facts_.elems(v) && c.phase[n] > c.phase[place_[mixed_at]]) user = c.ops[n], anchor = mixed_at;
+        if (facts_.elems(facts_.result(c.ops[n])) > facts_.elems(v) && c.phase[n] > c.phase[place_[mixed_at]])
+          user = c.ops[n], anchor = mixed_at;
   }
   for (size_t n = 0; n < c.ops.size() && !user.valid(); ++n) {
     if (!c.depends[n] || (mixed_at.valid() && c.ops[n] != mixed_at)) continue;
@@ -365,13 +385,15 @@ Refusal Scheduler::refuse_grid_wide(const Case& c, OpId mixed_at) const {
         stack.push_back(def);
       }
     }
-    const bool larger = found.valid() && (facts_.elems(facts_.result(c.ops[n])) > facts_.elems(facts_.result(found)) || facts_.is_anchor(c.ops[n]) || mixed_at.valid() || facts_.role(found) == Role::kScatter);
+    const bool larger = found.valid() && (facts_.elems(facts_.result(c.ops[n])) > facts_.elems(facts_.result(found)) ||
+                                          facts_.is_anchor(c.ops[n]) || mixed_at.valid() || facts_.role(found) == Role::kScatter);
     if (larger) user = c.ops[n], anchor = found;
   }
   if (!user.valid()) return {Rule::kNoSchedule, "no schedule holds both"};
   const bool full = facts_.role(anchor) == Role::kReduction && facts_.elems(facts_.result(anchor)) == 1;
-  return {Rule::kGridWide, "grid-wide dependence: `" + facts_.graph.name_of(anchor) + "` is a " + (full ? "full " : "") + noun(facts_.role(anchor)) + " over " +
-                               std::to_string(facts_.work(anchor)) + " elements and `" + facts_.graph.name_of(user) + "` needs it everywhere"};
+  return {Rule::kGridWide, "grid-wide dependence: `" + facts_.graph.name_of(anchor) + "` is a " + (full ? "full " : "") +
+                               noun(facts_.role(anchor)) + " over " + std::to_string(facts_.work(anchor)) + " elements and `" +
+                               facts_.graph.name_of(user) + "` needs it everywhere"};
 }
 
 }  // namespace fusec

@@ -14,11 +14,11 @@ namespace fusec {
 
 enum class Rule : uint8_t {
   kNone,
-  kGridWide,       // a value needs all of an anchor's result, or of its operand, first
-  kRowTooLong,     // the row does not fit where it could be held
-  kAxesDiffer,     // reductions over different axes that one pass cannot serve
-  kNoSchedule,     // no family holds both
-  kLibrary,        // matrix products stand alone
+  kGridWide,    // a value needs all of an anchor's result, or of its operand, first
+  kRowTooLong,  // the row does not fit where it could be held
+  kAxesDiffer,  // reductions over different axes that one pass cannot serve
+  kNoSchedule,  // no family holds both
+  kLibrary,     // matrix products stand alone
   kTooManyOps,
   kTooManyPhases,
   kTooManyCopies,  // views would make an op's value again at too many places
@@ -43,8 +43,8 @@ struct Plan {
 };
 
 // Limits of one kernel.
-inline constexpr size_t kMaxOps = 4000;        // what NVRTC compiles in reasonable time
-inline constexpr double kMaxCopies = 6000;     // Σ over ops of the places where each is evaluated
+inline constexpr size_t kMaxOps = 4000;     // what NVRTC compiles in reasonable time
+inline constexpr double kMaxCopies = 6000;  // Σ over ops of the places where each is evaluated
 inline constexpr size_t kMaxCopiesOfOne = 48;
 size_t max_pointers(const Target& target);
 

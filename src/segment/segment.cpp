@@ -21,7 +21,8 @@ namespace {
 
 // Kernels that write each value, and that read it.
 struct Traffic {
-  explicit Traffic(const Facts& facts, const std::vector<PlannedKernel>& kernels) : writer(facts.graph.values.size(), UINT32_MAX), readers(facts.graph.values.size()) {
+  explicit Traffic(const Facts& facts, const std::vector<PlannedKernel>& kernels)
+      : writer(facts.graph.values.size(), UINT32_MAX), readers(facts.graph.values.size()) {
     for (size_t k = 0; k < kernels.size(); ++k) {
       for (ValueId v : kernels[k].writes) writer[v] = static_cast<uint32_t>(k);
       for (ValueId v : kernels[k].reads) readers[v].push_back(static_cast<uint32_t>(k));

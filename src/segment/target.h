@@ -7,16 +7,16 @@
 namespace fusec {
 
 struct Target {
-  std::string arch = "sm_80";        // real architecture, e.g. "sm_90"
+  std::string arch = "sm_80";  // real architecture, e.g. "sm_90"
   int multiprocessors = 108;
-  double bandwidth_gbps = 1400;      // plain copy, bytes read plus written
+  double bandwidth_gbps = 1400;        // plain copy, bytes read plus written
   double instructions_per_us = 1.5e7;  // simple lane instructions a µs, all multiprocessors
-  double atomics_per_us = 6e4;       // global, L2-resident, spread
-  double launch_us = 3.0;            // an empty kernel in a CUDA graph
-  double next_launch_us = 0.6;       // each further one
+  double atomics_per_us = 6e4;         // global, L2-resident, spread
+  double launch_us = 3.0;              // an empty kernel in a CUDA graph
+  double next_launch_us = 0.6;         // each further one
   int64_t l2_bytes = 40 << 20;
   int64_t shared_bytes_per_block = 160 << 10;
-  int max_params_bytes = 4096;       // kernel parameters
+  int max_params_bytes = 4096;  // kernel parameters
 };
 
 // The description for an architecture name "sm_NN" or "compute_NN"; the nearest known one for others.

@@ -18,9 +18,12 @@ void verify_closed(const Graph& graph, const Segment& s, IdVec<OpId, uint32_t>& 
       for (const Operand& o : graph[op].in) {
         if (!o.is_value()) continue;
         const OpId def = graph[o.value].def;
-        FUSEC_CHECK((def.valid() && here[def] == mark) || reads(o.value), "segment " + std::to_string(mark - 1) + " lacks `" + graph[o.value].name + "` for `" + graph.name_of(op) + "`");
+        FUSEC_CHECK((def.valid() && here[def] == mark) || reads(o.value),
+                    "segment " + std::to_string(mark - 1) + " lacks `" + graph[o.value].name + "` for `" + graph.name_of(op) + "`");
       }
-  for (ValueId v : s.outputs) FUSEC_CHECK(graph[v].def.valid() && here[graph[v].def] == mark, "segment " + std::to_string(mark - 1) + " stores `" + graph[v].name + "` without computing it");
+  for (ValueId v : s.outputs)
+    FUSEC_CHECK(graph[v].def.valid() && here[graph[v].def] == mark,
+                "segment " + std::to_string(mark - 1) + " stores `" + graph[v].name + "` without computing it");
 }
 
 }  // namespace
@@ -52,7 +55,8 @@ void verify(const Graph& graph, const Segmentation& segmentation) {
     verify_closed(graph, segment, here, s + 1);
   }
   for (OpId op : facts.ordered()) FUSEC_CHECK(home[op] != UINT32_MAX, "`" + graph.name_of(op) + "` is in no segment");
-  for (const Output& o : graph.outputs) FUSEC_CHECK(!graph[o.value].def.valid() || writer[o.value] != UINT32_MAX, "the output `" + o.name + "` is not written");
+  for (const Output& o : graph.outputs)
+    FUSEC_CHECK(!graph[o.value].def.valid() || writer[o.value] != UINT32_MAX, "the output `" + o.name + "` is not written");
   for (const Edge& e : segmentation.edges) {
     FUSEC_CHECK(writer[e.value] == e.from, "the edge `" + graph[e.value].name + "` does not start where it is written");
     for (uint32_t to : e.to) FUSEC_CHECK(to > e.from, "the edge `" + graph[e.value].name + "` goes backwards");

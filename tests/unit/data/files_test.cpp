@@ -139,7 +139,7 @@ TEST_CASE("npy and npz files", "[data]") {
   CHECK(contains(message_of([&] { write_tensors(folder.file("b.npz"), {{"h", bytes_of_type(DType::kBF16, {1})}}); }), "no bf16 ('h'); use .safetensors"));
   CHECK(!std::filesystem::exists(folder.file("b.npz")));
   CHECK(contains(message_of([&] { write_tensors(folder.file("b.npy"), tensors); }), "one tensor"));
-  CHECK(contains(message_of([&] { read_tensors(folder.file("a.pt")); }), "end in .safetensors, .npz or .npy"));
+  CHECK(contains(message_of([&] { read_tensors(folder.file("a.pt")); }), "end in .safetensors (or .st), .npz or .npy"));
   CHECK(contains(message_of([&] { read_tensors(folder.file("none.npz")); }), "none.npz"));
 }
 

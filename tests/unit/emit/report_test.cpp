@@ -62,5 +62,6 @@ TEST_CASE("ops of a composite lead back to what was written") {
 
 TEST_CASE("the Markdown report says the same") {
   const std::string text = report_markdown(compiled(kNorm), target_for("sm_90"), {});
-  for (const char* part : {"# norm for sm_90", "### Segment 1: pointwise, `norm_s1`", "| `s` | f32 | 4 B | 0 | 1 |", "## Merged ops"}) CHECK(text.find(part) != std::string::npos);
+  for (const char* part : {"# norm for sm_90", "### Segment 1: pointwise, `norm_s1`", "| `s` | f32 | 4 B | 0 | 1 |", "## Merged ops"})
+    CHECK(text.find(part) != std::string::npos);
 }

@@ -39,6 +39,8 @@ inline constexpr const char* kShapes = R"({
     {"op": "reshape", "in": ["x"], "shape": ["B", "S", 2, -1], "out": "r"},
     {"op": "permute", "in": ["r"], "perm": [0, -2, 1, 3], "out": "p"},
     {"op": "slice", "in": ["p"], "starts": [0, 0, 0, 1], "stops": ["B", 2, "S", 4], "steps": [1, 1, 1, 2], "out": "sl"},
+    {"op": "slice", "in": ["p"], "starts": [0, 0, 1, 0], "stops": ["B", 2, "S", 4], "steps": [1, 1, 3, 1], "out": "s3"},
+    {"op": "reshape", "in": ["s3"], "shape": ["B", 8, -1], "out": "r3"},
     {"op": "flip", "in": ["sl"], "dims": [-1], "out": "fl"},
     {"op": "pad", "in": ["fl"], "low": [0, 0, 0, -1], "high": [0, 1, 0, 2], "value": "-inf", "out": "pd"},
     {"op": "cat", "in": ["sl", "fl", "sl"], "dim": -1, "out": "ct"},
@@ -51,7 +53,7 @@ inline constexpr const char* kShapes = R"({
     {"op": "uniform", "shape": ["B", 9], "dtype": "f64", "seed": 18446744073709551615, "stream": 2, "out": "un"},
     {"op": "normal", "in": [], "shape": [4], "dtype": "bf16", "seed": 1, "out": "no"}
   ],
-  "outputs": ["pd", "ct", "sq", "ex", "io", "un", "no"]
+  "outputs": ["r3", "pd", "ct", "sq", "ex", "io", "un", "no"]
 })";
 
 inline constexpr const char* kReductions = R"({

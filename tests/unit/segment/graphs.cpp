@@ -32,7 +32,9 @@ class RandomGraph {
     constexpr DType types[] = {DType::kBF16, DType::kBF16, DType::kF16, DType::kF32, DType::kF64, DType::kF8E4M3};
     return types[pick(6)];
   }
-  ValueId any() { return pick(3) ? values_[values_.size() - 1 - pick(std::min<size_t>(values_.size(), 8))] : values_[pick(values_.size())]; }
+  ValueId any() {
+    return pick(3) ? values_[values_.size() - 1 - pick(std::min<size_t>(values_.size(), 8))] : values_[pick(values_.size())];
+  }
   void push(OpKind kind, std::vector<Operand> in, const Attrs* attrs = nullptr, DType type = DType::kF32) {
     values_.push_back(build_.value(kind, std::move(in), "t" + std::to_string(graph_.ops.size()), attrs, type));
   }
@@ -45,9 +47,12 @@ class RandomGraph {
     Attrs a;
     switch (pick(12)) {
       case 0:
-      case 1: return push(OpKind::kCast, {operand(v)}, nullptr, dtype());
-      case 2: return push(pick(2) ? OpKind::kTanh : OpKind::kNeg, {operand(v)});
-      case 3: return push(OpKind::kGt, {operand(v), operand(Literal{0.5})});
+      case 1:
+        return push(OpKind::kCast, {operand(v)}, nullptr, dtype());
+      case 2:
+        return push(pick(2) ? OpKind::kTanh : OpKind::kNeg, {operand(v)});
+      case 3:
+        return push(OpKind::kGt, {operand(v), operand(Literal{0.5})});
       case 4:
       case 5:
         for (ValueId w : values_) {

@@ -11,12 +11,15 @@ const std::string kLarge = R"({"name": "x", "dtype": "bf16", "shape": [33554432]
 
 // y = x · Σx, as casts around each op write it: a grid-wide dependence.
 std::string times_sum(const std::string& x, const std::string& y) {
-  auto c = [](const std::string& from, const std::string& dtype, const std::string& to) { return R"({"op": "cast", "in": [")" + from + R"("], "dtype": ")" + dtype + R"(", "out": ")" + to + "\"}, "; };
-  return c(x, "f32", y + "_a") + R"({"op": "sum", "in": [")" + y + R"(_a"], "out": ")" + y + "_t\"}, " + c(y + "_t", "bf16", y + "_s") + c(y + "_s", "f32", y + "_v") + c(x, "f32", y + "_u") +
-         R"({"op": "mul", "in": [")" + y + R"(_u", ")" + y + R"(_v"], "out": ")" + y + "_w\"}, " + R"({"op": "cast", "in": [")" + y + R"(_w"], "dtype": "bf16", "out": ")" + y + "\"}";
+  auto c = [](const std::string& from, const std::string& dtype, const std::string& to) {
+    return R"({"op": "cast", "in": [")" + from + R"("], "dtype": ")" + dtype + R"(", "out": ")" + to + "\"}, ";
+  };
+  return c(x, "f32", y + "_a") + R"({"op": "sum", "in": [")" + y + R"(_a"], "out": ")" + y + "_t\"}, " + c(y + "_t", "bf16", y + "_s") +
+         c(y + "_s", "f32", y + "_v") + c(x, "f32", y + "_u") + R"({"op": "mul", "in": [")" + y + R"(_u", ")" + y + R"(_v"], "out": ")" +
+         y + "_w\"}, " + R"({"op": "cast", "in": [")" + y + R"(_w"], "dtype": "bf16", "out": ")" + y + "\"}";
 }
 
-bool is_wide(const Graph& g, const Edge& e) { return g[e.value].dtype == DType::kF32 && !element_count(g[e.value].shape).is(1); }
+bool is_wide(const Graph& g, const Edge& e) { return g[e.value].dtype == DType::kF32 && element_count(g[e.value].shape).value() > 65536; }
 
 std::set<std::set<std::string>> partition(const Graph& g, const Segmentation& s) {
   std::set<std::set<std::string>> parts;
@@ -27,10 +30,12 @@ std::set<std::set<std::string>> partition(const Graph& g, const Segmentation& s)
 }  // namespace
 
 TEST_CASE("what a grid-wide dependence cuts is recomputed from narrow values") {
-  const Graph g = graph(kLarge, R"({"op": "cast", "in": ["x"], "dtype": "f32", "out": "u"}, {"op": "neg", "in": ["u"], "out": "n"}, {"op": "cast", "in": ["n"], "dtype": "bf16", "out": "d"}, )" +
-                                    times_sum("d", "m") + R"(, {"op": "cast", "in": ["m"], "dtype": "f32", "out": "mu"}, {"op": "add", "in": ["n", "mu"], "out": "p"},
+  const Graph g = graph(
+      kLarge,
+      R"({"op": "cast", "in": ["x"], "dtype": "f32", "out": "u"}, {"op": "neg", "in": ["u"], "out": "n"}, {"op": "cast", "in": ["n"], "dtype": "bf16", "out": "d"}, )" +
+          times_sum("d", "m") + R"(, {"op": "cast", "in": ["m"], "dtype": "f32", "out": "mu"}, {"op": "add", "in": ["n", "mu"], "out": "p"},
       {"op": "cast", "in": ["p"], "dtype": "bf16", "out": "y"})",
-                        R"("y")");
+      R"("y")");
   const Segmentation s = segment_h200(g);
   REQUIRE(s.segments.size() == 2);
   CHECK(edge_names(g, s) == std::set<std::string>{"m_t"});
@@ -58,18 +63,21 @@ TEST_CASE("stores appear where recomputing everything would cost more") {
 }
 
 TEST_CASE("constants and expanded views are made again, not stored") {
-  const Graph g = graph(kLarge + R"(, {"name": "c", "dtype": "bf16", "shape": [1024]})",
-                        R"({"op": "expand", "in": ["c"], "shape": [32768, 1024], "out": "e"}, {"op": "reshape", "in": ["e"], "shape": [33554432], "out": "f"},
+  const Graph g = graph(
+      kLarge + R"(, {"name": "c", "dtype": "bf16", "shape": [1024]})",
+      R"({"op": "expand", "in": ["c"], "shape": [32768, 1024], "out": "e"}, {"op": "reshape", "in": ["e"], "shape": [33554432], "out": "f"},
       {"op": "full", "shape": [33554432], "dtype": "bf16", "value": 2.0, "out": "two"}, {"op": "mul", "in": ["x", "f"], "out": "a"}, {"op": "mul", "in": ["a", "two"], "out": "b"}, )" +
-                            times_sum("b", "m") + R"(, {"op": "add", "in": ["m", "f"], "out": "p"}, {"op": "add", "in": ["p", "two"], "out": "y"})",
-                        R"("y")");
+          times_sum("b", "m") + R"(, {"op": "add", "in": ["m", "f"], "out": "p"}, {"op": "add", "in": ["p", "two"], "out": "y"})",
+      R"("y")");
   const std::set<std::string> stored = edge_names(g, segment_h200(g));
   for (const char* name : {"e", "f", "two"}) CHECK(!stored.contains(name));
 }
 
 TEST_CASE("siblings and strangers share a launch") {
-  const Graph g = graph(R"({"name": "x", "dtype": "f32", "shape": [4096, 64]}, {"name": "z", "dtype": "i32", "shape": [7]})",
-                        R"({"op": "sin", "in": ["x"], "out": "a"}, {"op": "cos", "in": ["x"], "out": "b"}, {"op": "add", "in": ["z", 1], "out": "c"})", R"("a", "b", "c")");
+  const Graph g =
+      graph(R"({"name": "x", "dtype": "f32", "shape": [4096, 64]}, {"name": "z", "dtype": "i32", "shape": [7]})",
+            R"({"op": "sin", "in": ["x"], "out": "a"}, {"op": "cos", "in": ["x"], "out": "b"}, {"op": "add", "in": ["z", 1], "out": "c"})",
+            R"("a", "b", "c")");
   const Segmentation s = segment_h200(g);
   CHECK(s.segments.size() == 1);
   CHECK(s.edges.empty());
@@ -94,8 +102,9 @@ TEST_CASE("a long chain is cut at narrow values into full kernels") {
   std::string ops, last = "x";
   for (int k = 0; k < 1500; ++k) {
     const std::string n = std::to_string(k);
-    ops += (k ? ", " : "") + std::string(R"({"op": "cast", "in": [")") + last + R"("], "dtype": "f32", "out": "u)" + n + R"("}, {"op": "tanh", "in": ["u)" + n + R"("], "out": "t)" + n +
-           R"("}, {"op": "sin", "in": ["t)" + n + R"("], "out": "s)" + n + R"("}, {"op": "cast", "in": ["s)" + n + R"("], "dtype": "bf16", "out": "d)" + n + "\"}";
+    ops += (k ? ", " : "") + std::string(R"({"op": "cast", "in": [")") + last + R"("], "dtype": "f32", "out": "u)" + n +
+           R"("}, {"op": "tanh", "in": ["u)" + n + R"("], "out": "t)" + n + R"("}, {"op": "sin", "in": ["t)" + n + R"("], "out": "s)" + n +
+           R"("}, {"op": "cast", "in": ["s)" + n + R"("], "dtype": "bf16", "out": "d)" + n + "\"}";
     last = "d" + n;
   }
   const Graph g = graph(R"({"name": "x", "dtype": "bf16", "shape": [4096]})", ops, "\"" + last + "\"");
@@ -112,8 +121,10 @@ TEST_CASE("views that would make a value again at too many places cut the kernel
   std::string ops, last = "x";
   for (int k = 0; k < 12; ++k) {
     const std::string n = std::to_string(k);
-    ops += (k ? ", " : "") + std::string(R"({"op": "flip", "in": [")") + last + R"("], "dims": [0], "out": "a)" + n + R"("}, {"op": "flip", "in": [")" + last + R"("], "dims": [1], "out": "b)" + n +
-           R"("}, {"op": "mul", "in": ["a)" + n + R"(", "b)" + n + R"("], "out": "m)" + n + R"("}, {"op": "add", "in": ["m)" + n + R"(", ")" + last + R"("], "out": "y)" + n + "\"}";
+    ops += (k ? ", " : "") + std::string(R"({"op": "flip", "in": [")") + last + R"("], "dims": [0], "out": "a)" + n +
+           R"("}, {"op": "flip", "in": [")" + last + R"("], "dims": [1], "out": "b)" + n + R"("}, {"op": "mul", "in": ["a)" + n +
+           R"(", "b)" + n + R"("], "out": "m)" + n + R"("}, {"op": "add", "in": ["m)" + n + R"(", ")" + last + R"("], "out": "y)" + n +
+           "\"}";
     last = "y" + n;
   }
   const Graph g = graph(R"({"name": "x", "dtype": "f32", "shape": [512, 512]})", ops, "\"" + last + "\"");
@@ -123,7 +134,8 @@ TEST_CASE("views that would make a value again at too many places cut the kernel
 }
 
 TEST_CASE("an in-place update moves what it touches") {
-  Graph g = read(R"({"version": 1, "name": "g", "inputs": [{"name": "cache", "dtype": "bf16", "shape": [100000, 512]}, {"name": "slot", "dtype": "i64", "shape": [16]},
+  Graph g = read(
+      R"({"version": 1, "name": "g", "inputs": [{"name": "cache", "dtype": "bf16", "shape": [100000, 512]}, {"name": "slot", "dtype": "i64", "shape": [16]},
     {"name": "row", "dtype": "bf16", "shape": [16, 512]}], "ops": [{"op": "index_put", "in": ["cache", "slot", "row"], "dim": 0, "out": "y"}], "outputs": [{"value": "y", "alias": "cache"}]})");
   const Segmentation s = segment_h200(g);
   const SegmentCost cost = cost_of(g, s.segments[0], target_for("sm_90"));
@@ -135,11 +147,42 @@ TEST_CASE("an in-place update moves what it touches") {
   CHECK(copied.bytes_written == 100000 * 512 * 2);
 }
 
+TEST_CASE("an input is overwritten by the kernel that reads it last") {
+  Graph g = read(
+      R"({"version": 1, "name": "g", "inputs": [{"name": "p", "dtype": "f32", "shape": [33554432]}, {"name": "d", "dtype": "f32", "shape": [33554432]}],
+    "ops": [{"op": "sub", "in": ["p", "d"], "out": "p2"}, {"op": "sum", "in": ["p2"], "out": "t"}, {"op": "div", "in": ["p", "t"], "out": "y"}],
+    "outputs": [{"value": "p2", "alias": "p"}, "y"]})");
+  const Segmentation s = segment_h200(g);
+  REQUIRE(s.segments.size() == 2);
+  CHECK(std::find(s.segments[0].outputs.begin(), s.segments[0].outputs.end(), g.outputs[0].value) == s.segments[0].outputs.end());
+  CHECK(std::find(s.segments[1].outputs.begin(), s.segments[1].outputs.end(), g.outputs[0].value) != s.segments[1].outputs.end());
+}
+
+TEST_CASE("a group that no schedule holds says which rule cut it") {
+  const Graph g = graph(
+      R"({"name": "a", "dtype": "bf16", "shape": [4096, 4096]}, {"name": "b", "dtype": "bf16", "shape": [4096, 4096]})",
+      R"({"op": "cast", "in": ["a"], "dtype": "f32", "out": "u"}, {"op": "cast", "in": ["b"], "dtype": "f32", "out": "v"}, {"op": "mul", "in": ["u", "v"], "out": "m"},
+      {"op": "sum", "in": ["m"], "dims": [0], "keepdim": true, "out": "c"}, {"op": "mul", "in": ["v", "c"], "out": "q"}, {"op": "cast", "in": ["q"], "dtype": "bf16", "out": "d"})",
+      R"("d")");
+  // (columns of 4096 fit on an H200, not here)
+  const Segmentation s = segment(g, target_for("sm_86"));
+  verify(g, s);
+  REQUIRE(s.segments.size() == 2);
+  bool cut = false;
+  for (const CastGroup& group : s.cast_groups) {
+    CHECK(group.whole == group.why.empty());
+    cut |= !group.whole;
+  }
+  CHECK(cut);
+  for (const Edge& e : s.edges) CHECK(!is_wide(g, e));
+}
+
 TEST_CASE("a sliced input counts what is read") {
-  const Graph g = graph(R"({"name": "x", "dtype": "f32", "shape": [1000, 1000]})",
-                        R"({"op": "slice", "in": ["x"], "starts": [0, 0], "stops": [1000, 100], "out": "a"}, {"op": "slice", "in": ["x"], "starts": [0, 500], "stops": [1000, 600], "out": "b"},
+  const Graph g = graph(
+      R"({"name": "x", "dtype": "f32", "shape": [1000, 1000]})",
+      R"({"op": "slice", "in": ["x"], "starts": [0, 0], "stops": [1000, 100], "out": "a"}, {"op": "slice", "in": ["x"], "starts": [0, 500], "stops": [1000, 600], "out": "b"},
       {"op": "add", "in": ["a", "b"], "out": "y"})",
-                        R"("y")");
+      R"("y")");
   CHECK(cost_of(g, segment_h200(g).segments[0], target_for("sm_90")).bytes_read == 2 * 1000 * 100 * 4);
 }
 
