@@ -22,7 +22,8 @@ class Builder {
   ValueId input(const std::string& name, DType dtype, Shape shape);
   void output(ValueId value);
   // `dtype` is that of the result of cast, bitcast and creation ops.
-  OpId op(OpKind kind, std::vector<Operand> in, const std::vector<std::string>& results, const Attrs* attrs = nullptr, DType dtype = DType::kF32);
+  OpId op(OpKind kind, std::vector<Operand> in, const std::vector<std::string>& results, const Attrs* attrs = nullptr,
+          DType dtype = DType::kF32);
   ValueId value(OpKind kind, std::vector<Operand> in, const std::string& result, const Attrs* attrs = nullptr, DType dtype = DType::kF32);
 
  private:

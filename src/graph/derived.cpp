@@ -1,6 +1,9 @@
 #include "graph/derived.h"
 
 #include <algorithm>
+#include <numeric>
+
+#include "support/check.h"
 
 namespace fusec {
 
@@ -35,10 +38,22 @@ std::string fresh_name(const Symbols& symbols, const std::string& stem) {
     if (std::none_of(symbols.begin(), symbols.end(), [&](const Symbol& s) { return s.name == name; })) return name;
   }
 }
+
+// The greatest common divisor of all coefficients.
+int64_t content(const Size& size) {
+  int64_t divisor = std::gcd(size.constant(), int64_t{0});
+  for (const Size::Term& t : size.terms()) divisor = std::gcd(divisor, t.coefficient);
+  return divisor;
+}
 }  // namespace
 
-Size quotient(Symbols& symbols, const Size& numerator, int64_t denominator, const std::string& stem) {
-  if (const std::optional<Size> exact = without_derived(numerator, symbols).exact_quotient(denominator)) return *exact;
+Size quotient(Symbols& symbols, const Size& whole, int64_t divisor_of_whole, const std::string& stem) {
+  if (const std::optional<Size> exact = without_derived(whole, symbols).exact_quotient(divisor_of_whole)) return *exact;
+  // In lowest terms, so that equal quotients are one symbol.
+  const int64_t common = std::gcd(content(whole), divisor_of_whole), denominator = divisor_of_whole / common;
+  const std::optional<Size> reduced = whole.exact_quotient(common);
+  FUSEC_CHECK(reduced.has_value(), "a common factor that does not divide");
+  const Size& numerator = *reduced;
   for (size_t i = 0; i < symbols.size(); ++i) {
     const Symbol& s = symbols[SymbolId(i)];
     if (s.derived && s.denominator == denominator && s.numerator == numerator) return Size::symbol(SymbolId(i));

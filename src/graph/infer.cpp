@@ -12,13 +12,18 @@ Attrs default_attrs(OpKind kind) {
   Attrs attrs;
   switch (info(kind).category) {
     case OpCategory::kScan:
-    case OpCategory::kSort: attrs.dim = -1; break;
-    case OpCategory::kReduction: attrs.dims = {kDefaultDims}; break;
+    case OpCategory::kSort:
+      attrs.dim = -1;
+      break;
+    case OpCategory::kReduction:
+      attrs.dims = {kDefaultDims};
+      break;
     case OpCategory::kComposite:
       attrs.dim = -1;
       if (kind == OpKind::kLayerNorm || kind == OpKind::kRmsNorm) attrs.dims = {kDefaultDims};
       break;
-    default: break;
+    default:
+      break;
   }
   if (kind == OpKind::kArgmax || kind == OpKind::kArgmin) attrs.dims.clear();
   return attrs;
@@ -26,10 +31,8 @@ Attrs default_attrs(OpKind kind) {
 
 OpRules::OpRules(const Graph& g, const Op& o, Symbols& symbols, Diagnostics& diagnostics, const OpPlaces* places)
     : graph(g), op(o), row(info(o.kind)), symbols_(symbols), diagnostics_(diagnostics), places_(places) {
-  if (op.attrs.valid())
-    attrs = graph.attributes[op.attrs];
-  else if (!row.attributes.empty())
-    attrs = default_attrs(op.kind);
+  if (op.attrs.valid()) attrs = graph.attributes[op.attrs];
+  else if (!row.attributes.empty()) attrs = default_attrs(op.kind);
 }
 
 // --- places and texts
@@ -68,8 +71,9 @@ bool OpRules::check_counts() {
   const bool open = row.max_operands < 0;
   const size_t most = open ? SIZE_MAX : static_cast<size_t>(row.max_operands);
   if (op.out.size() != static_cast<size_t>(row.results)) {
-    error("result-count", here(), "has " + std::to_string(row.results) + (row.results == 1 ? " result" : " results") + ", 'out' names " +
-                                      std::to_string(op.out.size()) + (row.results > 1 ? "; null stands for one that nobody needs" : ""));
+    error("result-count", here(),
+          "has " + std::to_string(row.results) + (row.results == 1 ? " result" : " results") + ", 'out' names " +
+              std::to_string(op.out.size()) + (row.results > 1 ? "; null stands for one that nobody needs" : ""));
     return false;
   }
   if (op.in.size() >= least && op.in.size() <= most) return true;
@@ -116,8 +120,7 @@ bool OpRules::takes_class(size_t i, OperandClass wanted) {
     d.notes.push_back({{}, "use 'floor_div', 'trunc_div' or 'ceil_div' for integers, or insert a 'cast' to a float dtype"});
   else if (dtype(i) == DType::kBool && (op.kind == OpKind::kMax || op.kind == OpKind::kMin))
     d.notes.push_back({{}, op.kind == OpKind::kMax ? "use 'any' for bool" : "use 'all' for bool"});
-  else
-    d.notes.push_back({{}, "insert a 'cast' before it"});
+  else d.notes.push_back({{}, "insert a 'cast' before it"});
   return false;
 }
 
@@ -132,7 +135,8 @@ bool OpRules::same_dtype(size_t i, size_t j) {
   const bool first = bytes_of(a) < bytes_of(b) || a == DType::kBool;
   const std::string& name = operand(first ? i : j).name;
   const std::string to(name_of(first ? b : a));
-  d.notes.push_back({{}, R"(insert {"op": "cast", "in": [")" + name + R"("], "dtype": ")" + to + R"(", "out": ")" + name + "_" + to + "\"}"});
+  d.notes.push_back(
+      {{}, R"(insert {"op": "cast", "in": [")" + name + R"("], "dtype": ")" + to + R"(", "out": ")" + name + "_" + to + "\"}"});
   return false;
 }
 
@@ -158,7 +162,8 @@ bool OpRules::resolve_dim(int64_t& dim, int64_t rank, std::string_view attribute
     if (dim < 0) dim += rank;
     return true;
   }
-  const std::string range = rank == 0 ? "a 0-d tensor has no dimensions" : "allowed are " + std::to_string(-rank) + " to " + std::to_string(rank - 1);
+  const std::string range =
+      rank == 0 ? "a 0-d tensor has no dimensions" : "allowed are " + std::to_string(-rank) + " to " + std::to_string(rank - 1);
   error("dim-range", at_attribute(attribute),
         "has " + std::string(attribute) + " " + std::to_string(dim) + " for rank " + std::to_string(rank) + "; " + range);
   return false;
@@ -215,7 +220,9 @@ bool OpRules::refuse_at_most(const Size& lhs, const Size& rhs, const char* word,
   Diagnostic& d = error(word, at, what);
   if (lhs.is_constant() && rhs.is_constant()) return false;
   const SymbolValues typical = typical_values(symbols_);
-  d.notes.push_back({{}, "at the typical sizes " + std::to_string(evaluate(lhs, typical)) + " is greater than " + std::to_string(evaluate(rhs, typical))});
+  d.notes.push_back(
+      {{},
+       "at the typical sizes " + std::to_string(evaluate(lhs, typical)) + " is greater than " + std::to_string(evaluate(rhs, typical))});
   return false;
 }
 
@@ -228,10 +235,8 @@ bool OpRules::broadcast(Shape& a, const Shape& b) const {
   for (size_t i = 0; i < b.size(); ++i) {
     Size& x = a[a.size() - 1 - i];
     const Size& y = b[b.size() - 1 - i];
-    if (x.is(1))
-      x = y;
-    else if (!y.is(1) && !equal(x, y))
-      return false;
+    if (x.is(1)) x = y;
+    else if (!y.is(1) && !equal(x, y)) return false;
   }
   return true;
 }
@@ -304,10 +309,8 @@ bool infer_op(Graph& graph, OpId id, Diagnostics& diagnostics, const OpPlaces* p
     graph.values[op.out[i]].dtype = rules.results[i].first;
     graph.values[op.out[i]].shape = std::move(rules.results[i].second);
   }
-  if (op.attrs.valid())
-    graph.attributes[op.attrs] = std::move(rules.attrs);
-  else if (!(rules.attrs == Attrs{}))
-    graph.make_attrs(op) = std::move(rules.attrs);
+  if (op.attrs.valid()) graph.attributes[op.attrs] = std::move(rules.attrs);
+  else if (!(rules.attrs == Attrs{})) graph.make_attrs(op) = std::move(rules.attrs);
   for (Graph::Constraint& c : rules.constraints) {
     const bool known = std::any_of(graph.constraints.begin(), graph.constraints.end(),
                                    [&](const Graph::Constraint& k) { return k.lhs == c.lhs && k.rhs == c.rhs; });

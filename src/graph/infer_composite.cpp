@@ -19,7 +19,9 @@ bool takes_composite_operands(OpRules& rules) {
   for (size_t i = 0; i < rules.operand_count(); ++i) {
     const Operand& o = rules.op.in[i];
     if (o.is_value() || (o.is_absent() && static_cast<int>(i) >= rules.row.min_operands)) continue;
-    rules.error("operand", rules.at_operand(i), "takes a value as operand " + std::to_string(i + 1) + ", got " + (o.is_literal() ? "literal " + to_string(*o.literal) : "null"));
+    rules.error(
+        "operand", rules.at_operand(i),
+        "takes a value as operand " + std::to_string(i + 1) + ", got " + (o.is_literal() ? "literal " + to_string(*o.literal) : "null"));
     return false;
   }
   return true;
@@ -31,7 +33,8 @@ bool has_shape(OpRules& rules, size_t i, const char* role, const Shape& wanted) 
   bool same = got.size() == wanted.size();
   for (size_t d = 0; same && d < wanted.size(); ++d) same = rules.equal(got[d], wanted[d]);
   if (same) return true;
-  Diagnostic& d = rules.error("shape-mismatch", rules.at_operand(i), std::string("takes a ") + role + " of shape " + rules.text(wanted) + ", got " + rules.text(got));
+  Diagnostic& d = rules.error("shape-mismatch", rules.at_operand(i),
+                              std::string("takes a ") + role + " of shape " + rules.text(wanted) + ", got " + rules.text(got));
   rules.note_operand(d, 0);
   rules.note_operand(d, i);
   return false;
@@ -39,7 +42,8 @@ bool has_shape(OpRules& rules, size_t i, const char* role, const Shape& wanted) 
 
 bool check_eps(OpRules& rules) {
   if (std::isfinite(rules.attrs.eps) && rules.attrs.eps >= 0) return true;
-  rules.error("attribute-range", rules.at_attribute("eps"), "has eps " + to_string(Literal{rules.attrs.eps}) + "; it is finite and at least 0");
+  rules.error("attribute-range", rules.at_attribute("eps"),
+              "has eps " + to_string(Literal{rules.attrs.eps}) + "; it is finite and at least 0");
   return false;
 }
 
@@ -53,14 +57,17 @@ bool check_norm(OpRules& rules) {
 bool check_group_norm(OpRules& rules) {
   if (!check_eps(rules)) return false;
   if (rules.rank(0) < 2) {
-    rules.note_operand(rules.error("rank", rules.at_operand(0), "takes an operand of rank 2 or more, got rank " + std::to_string(rules.rank(0))), 0);
+    rules.note_operand(
+        rules.error("rank", rules.at_operand(0), "takes an operand of rank 2 or more, got rank " + std::to_string(rules.rank(0))), 0);
     return false;
   }
   const Size& channels = rules.shape(0)[1];
   const int64_t groups = rules.attrs.groups;
   const bool divides = groups >= 1 && rules.divides(groups, channels);
   if (!divides) {
-    rules.note_operand(rules.error("groups", rules.at_attribute("groups"), "cannot divide " + rules.text(channels) + " channels into " + std::to_string(groups) + " groups"), 0);
+    rules.note_operand(rules.error("groups", rules.at_attribute("groups"),
+                                   "cannot divide " + rules.text(channels) + " channels into " + std::to_string(groups) + " groups"),
+                       0);
     return false;
   }
   return has_shape(rules, 1, "weight", {channels}) && has_shape(rules, 2, "bias", {channels});
@@ -74,7 +81,8 @@ bool check_rope(OpRules& rules) {
   for (size_t i : {1, 2}) {
     Shape shape = rules.shape(0);
     if (rules.rank(i) <= rules.rank(0) && rules.broadcast(shape, rules.shape(i)) && shape == rules.shape(0)) continue;
-    Diagnostic& d = rules.error("shape-mismatch", rules.at_operand(i), "cannot broadcast " + rules.text(rules.shape(i)) + " to " + rules.text(rules.shape(0)));
+    Diagnostic& d = rules.error("shape-mismatch", rules.at_operand(i),
+                                "cannot broadcast " + rules.text(rules.shape(i)) + " to " + rules.text(rules.shape(0)));
     rules.note_operand(d, 0);
     rules.note_operand(d, i);
     return false;
@@ -110,12 +118,21 @@ void infer_composite(OpRules& rules) {
   bool fine = true;
   switch (rules.op.kind) {
     case OpKind::kSoftmax:
-    case OpKind::kLogSoftmax: fine = rules.resolve_dim(rules.attrs.dim, rules.rank(0), "dim"); break;
+    case OpKind::kLogSoftmax:
+      fine = rules.resolve_dim(rules.attrs.dim, rules.rank(0), "dim");
+      break;
     case OpKind::kLayerNorm:
-    case OpKind::kRmsNorm: fine = check_norm(rules); break;
-    case OpKind::kGroupNorm: fine = check_group_norm(rules); break;
-    case OpKind::kRope: fine = check_rope(rules); break;
-    default: fine = check_dropout(rules);
+    case OpKind::kRmsNorm:
+      fine = check_norm(rules);
+      break;
+    case OpKind::kGroupNorm:
+      fine = check_group_norm(rules);
+      break;
+    case OpKind::kRope:
+      fine = check_rope(rules);
+      break;
+    default:
+      fine = check_dropout(rules);
   }
   if (fine) rules.results.emplace_back(rules.dtype(0), rules.shape(0));
 }
@@ -125,7 +142,8 @@ namespace {
 bool product_dtype(OpRules& rules, DType& result) {
   const DType operand = rules.dtype(0);
   if (is_f8(operand) && !rules.attrs.dtype) {
-    rules.note_operand(rules.error("dtype", rules.at_operand(0), "of " + std::string(name_of(operand)) + " needs the attribute 'dtype'"), 0);
+    rules.note_operand(rules.error("dtype", rules.at_operand(0), "of " + std::string(name_of(operand)) + " needs the attribute 'dtype'"),
+                       0);
     return false;
   }
   result = rules.attrs.dtype.value_or(operand);
@@ -163,7 +181,8 @@ void infer_matmul(OpRules& rules) {
   if (!same_inner(rules, a.back(), b[b.size() - 2])) return;
   Shape shape(a.begin(), a.end() - 2);
   if (!rules.broadcast(shape, Shape(b.begin(), b.end() - 2))) {
-    rules.error("shape-mismatch", rules.at_operand(1), "cannot broadcast the batches of " + rules.type_text(0) + " and " + rules.type_text(1));
+    rules.error("shape-mismatch", rules.at_operand(1),
+                "cannot broadcast the batches of " + rules.type_text(0) + " and " + rules.type_text(1));
     return;
   }
   if (!row) shape.push_back(a[a.size() - 2]);

@@ -56,7 +56,8 @@ bool broadcast_operands(OpRules& rules, Shape& result) {
     const Shape before = result;
     if (rules.broadcast(result, rules.shape(i))) continue;
     const std::string type(name_of(rules.dtype(i)));
-    Diagnostic& d = rules.error("shape-mismatch", rules.at_operand(i), "cannot broadcast " + rules.text(before) + " with " + rules.text(rules.shape(i)));
+    Diagnostic& d = rules.error("shape-mismatch", rules.at_operand(i),
+                                "cannot broadcast " + rules.text(before) + " with " + rules.text(rules.shape(i)));
     for (size_t j = 0; j <= i; ++j)
       if (rules.op.in[j].is_value()) rules.note_operand(d, j);
     d.notes.push_back({{}, "sizes must be equal or 1, counted from the last dimension"});
@@ -76,7 +77,8 @@ void infer_elementwise(OpRules& rules) {
   const std::vector<size_t> typed = typed_operands(rules);
   if (typed.empty()) {
     const char* which = rules.op.kind == OpKind::kWhere ? "one of its second and third operand" : "one operand";
-    rules.error("literals-only", rules.here(), std::string("has only literals; at least ") + which + " must be a value").notes.push_back({{}, "use 'full' to make a constant tensor"});
+    rules.error("literals-only", rules.here(), std::string("has only literals; at least ") + which + " must be a value")
+        .notes.push_back({{}, "use 'full' to make a constant tensor"});
     return;
   }
   if (rules.op.kind == OpKind::kWhere && !check_condition(rules)) return;
@@ -95,8 +97,8 @@ void infer_convert(OpRules& rules) {
   const DType from = rules.dtype(0), to = rules.given_dtype();
   if (rules.op.kind == OpKind::kBitcast && bytes_of(from) != bytes_of(to)) {
     Diagnostic& d = rules.error("bitcast-size", rules.at_attribute("dtype"),
-                                "takes dtypes of one size, got " + std::string(name_of(from)) + " (" + std::to_string(bytes_of(from)) + " bytes) and " +
-                                    std::string(name_of(to)) + " (" + std::to_string(bytes_of(to)) + ")");
+                                "takes dtypes of one size, got " + std::string(name_of(from)) + " (" + std::to_string(bytes_of(from)) +
+                                    " bytes) and " + std::string(name_of(to)) + " (" + std::to_string(bytes_of(to)) + ")");
     d.notes.push_back({{}, "use 'cast' to convert the value"});
     return;
   }
@@ -143,7 +145,8 @@ void infer_creation(OpRules& rules) {
       break;
     default:
       if (!is_float(dtype)) {
-        rules.error("dtype", rules.at_attribute("dtype"), "makes floats, got " + std::string(name_of(dtype))).notes.push_back({{}, "make an f32 and insert a 'cast'"});
+        rules.error("dtype", rules.at_attribute("dtype"), "makes floats, got " + std::string(name_of(dtype)))
+            .notes.push_back({{}, "make an f32 and insert a 'cast'"});
         return;
       }
   }

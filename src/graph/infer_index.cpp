@@ -13,8 +13,10 @@ std::string dimension_text(const OpRules& rules, size_t d, size_t i, size_t j) {
 // The index ranges over a part of operand j: index.size(d) ≤ size(d).
 bool index_within(OpRules& rules, size_t j, const char* role, size_t d) {
   const Size &have = rules.shape(1)[d], &limit = rules.shape(j)[d];
-  return rules.require_at_most(have, limit, "index-size", rules.at_operand(1),
-                               [&] { return std::string("has an index larger than ") + role + " in " + dimension_text(rules, d, 1, j) + ": " + rules.text(have) + " is greater than " + rules.text(limit); });
+  return rules.require_at_most(have, limit, "index-size", rules.at_operand(1), [&] {
+    return std::string("has an index larger than ") + role + " in " + dimension_text(rules, d, 1, j) + ": " + rules.text(have) +
+           " is greater than " + rules.text(limit);
+  });
 }
 
 void infer_gather_like(OpRules& rules) {
@@ -29,7 +31,8 @@ void infer_gather_like(OpRules& rules) {
     }
     Shape size = {rules.shape(0)[d]};
     if (!rules.broadcast(size, {shape[d]})) {
-      Diagnostic& e = rules.error("shape-mismatch", rules.at_operand(1), "cannot broadcast operand and index in " + dimension_text(rules, d, 0, 1));
+      Diagnostic& e =
+          rules.error("shape-mismatch", rules.at_operand(1), "cannot broadcast operand and index in " + dimension_text(rules, d, 0, 1));
       rules.note_operand(e, 0);
       rules.note_operand(e, 1);
       return;

@@ -21,8 +21,9 @@ Shape reduced_shape(const Shape& shape, const std::vector<int64_t>& dims, bool k
 bool not_empty(OpRules& rules, const std::vector<int64_t>& dims) {
   for (int64_t d : dims) {
     const Size& size = rules.shape(0)[static_cast<size_t>(d)];
-    if (!rules.require_at_most(1, size, "empty-reduction", rules.at_operand(0),
-                               [&] { return "of nothing has no value: dimension " + std::to_string(d) + " of " + rules.type_text(0) + " has size " + rules.text(size); }))
+    if (!rules.require_at_most(1, size, "empty-reduction", rules.at_operand(0), [&] {
+          return "of nothing has no value: dimension " + std::to_string(d) + " of " + rules.type_text(0) + " has size " + rules.text(size);
+        }))
       return false;
   }
   return true;
@@ -40,7 +41,8 @@ bool accumulated_dtype(OpRules& rules, DType& result) {
   }
   result = rules.attrs.dtype.value_or(operand);
   if (result == DType::kBool || (mean && !is_float(result))) {
-    rules.error("dtype", rules.at_attribute("dtype"), std::string("gives ") + (mean ? "floats" : "numbers") + ", its dtype cannot be " + std::string(name_of(result)));
+    rules.error("dtype", rules.at_attribute("dtype"),
+                std::string("gives ") + (mean ? "floats" : "numbers") + ", its dtype cannot be " + std::string(name_of(result)));
     return false;
   }
   return true;
@@ -82,14 +84,16 @@ void infer_reduction(OpRules& rules) {
   if (!rules.resolve_dims(dims, rules.rank(0), "dims", rules.rank(0))) return;
   if ((kind == OpKind::kMax || kind == OpKind::kMin) && !not_empty(rules, dims)) return;
   if (rules.attrs.correction < 0) {
-    rules.error("attribute-range", rules.at_attribute("correction"), "has correction " + std::to_string(rules.attrs.correction) + "; it is at least 0");
+    rules.error("attribute-range", rules.at_attribute("correction"),
+                "has correction " + std::to_string(rules.attrs.correction) + "; it is at least 0");
     return;
   }
   for (int i = 0; i < rules.row.results; ++i) rules.results.emplace_back(result, reduced_shape(rules.shape(0), dims, rules.attrs.keepdim));
 }
 
 void infer_scan(OpRules& rules) {
-  if (!rules.takes_values() || !rules.takes_class(0, OperandClass::kNumber) || !rules.resolve_dim(rules.attrs.dim, rules.rank(0), "dim")) return;
+  if (!rules.takes_values() || !rules.takes_class(0, OperandClass::kNumber) || !rules.resolve_dim(rules.attrs.dim, rules.rank(0), "dim"))
+    return;
   rules.results.emplace_back(rules.dtype(0), rules.shape(0));
 }
 
@@ -100,8 +104,9 @@ void infer_sort(OpRules& rules) {
     Size& size = shape[static_cast<size_t>(rules.attrs.dim)];
     const Size& k = rules.attrs.k;
     if (!rules.require_at_most(0, k, "k-range", rules.at_attribute("k"), [&] { return "has the negative k " + rules.text(k); }) ||
-        !rules.require_at_most(k, size, "k-range", rules.at_attribute("k"),
-                               [&] { return "has k " + rules.text(k) + " for size " + rules.text(size) + " of dimension " + std::to_string(rules.attrs.dim); }))
+        !rules.require_at_most(k, size, "k-range", rules.at_attribute("k"), [&] {
+          return "has k " + rules.text(k) + " for size " + rules.text(size) + " of dimension " + std::to_string(rules.attrs.dim);
+        }))
       return;
     size = k;
   }

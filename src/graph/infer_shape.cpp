@@ -43,7 +43,8 @@ void infer_reshape(OpRules& rules) {
   for (size_t i = 0; i < shape.size(); ++i) {
     if (!shape[i].is_constant() || shape[i].constant() >= 0) continue;
     if (!shape[i].is(-1) || open < shape.size()) {
-      rules.error("negative-size", rules.at_attribute("shape"), shape[i].is(-1) ? "has -1 twice in its shape" : "has the negative size " + rules.text(shape[i]) + " in its shape");
+      rules.error("negative-size", rules.at_attribute("shape"),
+                  shape[i].is(-1) ? "has -1 twice in its shape" : "has the negative size " + rules.text(shape[i]) + " in its shape");
       return;
     }
     open = i;
@@ -52,7 +53,8 @@ void infer_reshape(OpRules& rules) {
     if (!resolve_open_size(rules, open, total)) return;
   } else if (const Size count = element_count(shape); !rules.equal(count, total)) {
     Diagnostic& d = rules.error("reshape-count", rules.at_attribute("shape"),
-                                "cannot make " + rules.text(shape) + " (" + rules.text(count) + " elements) of " + rules.text(rules.shape(0)) + " (" + rules.text(total) + ")");
+                                "cannot make " + rules.text(shape) + " (" + rules.text(count) + " elements) of " +
+                                    rules.text(rules.shape(0)) + " (" + rules.text(total) + ")");
     rules.note_operand(d, 0);
     return;
   }
@@ -63,7 +65,9 @@ void infer_permute(OpRules& rules) {
   std::vector<int64_t>& perm = rules.attrs.perm;
   const int64_t rank = rules.rank(0);
   if (static_cast<int64_t>(perm.size()) != rank) {
-    rules.note_operand(rules.error("perm", rules.at_attribute("perm"), "has perm of length " + std::to_string(perm.size()) + " for rank " + std::to_string(rank)), 0);
+    rules.note_operand(rules.error("perm", rules.at_attribute("perm"),
+                                   "has perm of length " + std::to_string(perm.size()) + " for rank " + std::to_string(rank)),
+                       0);
     return;
   }
   std::vector<bool> seen(perm.size());
@@ -87,7 +91,9 @@ void infer_squeeze(OpRules& rules) {
   Shape shape = rules.shape(0);
   for (size_t i = dims.size(); i-- > 0;) {
     const auto at = static_cast<size_t>(dims[i]);
-    if (!rules.require_equal(shape[at], 1, "squeeze-size", rules.at_attribute("dims"), [&] { return "needs size 1 in dimension " + std::to_string(at); })) return;
+    if (!rules.require_equal(shape[at], 1, "squeeze-size", rules.at_attribute("dims"),
+                             [&] { return "needs size 1 in dimension " + std::to_string(at); }))
+      return;
     shape.erase(shape.begin() + static_cast<ptrdiff_t>(at));
   }
   give(rules, shape);
@@ -110,7 +116,8 @@ void infer_expand(OpRules& rules) {
     fits = x.is(1) || rules.equal(x, y);
   }
   if (!fits) {
-    Diagnostic& d = rules.error("shape-mismatch", rules.at_attribute("shape"), "cannot expand " + rules.text(from) + " to " + rules.text(to));
+    Diagnostic& d =
+        rules.error("shape-mismatch", rules.at_attribute("shape"), "cannot expand " + rules.text(from) + " to " + rules.text(to));
     rules.note_operand(d, 0);
     d.notes.push_back({{}, "only sizes 1 grow, and dimensions are added in front"});
     return;
@@ -122,7 +129,8 @@ void infer_expand(OpRules& rules) {
 bool per_dimension(OpRules& rules, size_t length, const char* name) {
   if (static_cast<int64_t>(length) == rules.rank(0)) return true;
   rules.note_operand(rules.error("attribute-length", rules.at_attribute(name),
-                                 std::string("has ") + name + " of length " + std::to_string(length) + " for rank " + std::to_string(rules.rank(0)) + "; one per dimension is needed"),
+                                 std::string("has ") + name + " of length " + std::to_string(length) + " for rank " +
+                                     std::to_string(rules.rank(0)) + "; one per dimension is needed"),
                      0);
   return false;
 }
@@ -131,10 +139,12 @@ bool slice_length(OpRules& rules, size_t d, Size& length) {
   const Attrs& a = rules.attrs;
   const Size &start = a.starts[d], &stop = a.stops[d], &size = rules.shape(0)[d];
   const auto range = [&](const char* name, const Size& value) {
-    return std::string("has ") + name + " " + rules.text(value) + " in dimension " + std::to_string(d) + ", beyond the size " + rules.text(size);
+    return std::string("has ") + name + " " + rules.text(value) + " in dimension " + std::to_string(d) + ", beyond the size " +
+           rules.text(size);
   };
   const auto negative = [&](const char* name, const Size& value) {
-    return std::string("has the negative ") + name + " " + rules.text(value) + " in dimension " + std::to_string(d) + "; allowed are 0 to " + rules.text(size);
+    return std::string("has the negative ") + name + " " + rules.text(value) + " in dimension " + std::to_string(d) +
+           "; allowed are 0 to " + rules.text(size);
   };
   if (!rules.require_at_most(0, start, "slice-range", rules.at_attribute("starts"), [&] { return negative("start", start); }) ||
       !rules.require_at_most(0, stop, "slice-range", rules.at_attribute("stops"), [&] { return negative("stop", stop); }) ||
@@ -143,7 +153,10 @@ bool slice_length(OpRules& rules, size_t d, Size& length) {
     return false;
   const int64_t step = a.steps[d];
   if (step < 1) {
-    rules.error("slice-step", rules.at_attribute("steps"), "has step " + std::to_string(step) + " in dimension " + std::to_string(d) + "; steps are at least 1").notes.push_back({{}, "use 'flip' to reverse a dimension"});
+    rules
+        .error("slice-step", rules.at_attribute("steps"),
+               "has step " + std::to_string(step) + " in dimension " + std::to_string(d) + "; steps are at least 1")
+        .notes.push_back({{}, "use 'flip' to reverse a dimension"});
     return false;
   }
   const Size span = stop - start;
@@ -152,8 +165,9 @@ bool slice_length(OpRules& rules, size_t d, Size& length) {
     return true;
   }
   // An empty slice of constants is Python's; of run-time sizes it would need a maximum.
-  if (!rules.require_at_most(start, stop, "slice-range", rules.at_attribute("starts"),
-                             [&] { return "has start " + rules.text(start) + " after stop " + rules.text(stop) + " in dimension " + std::to_string(d); }))
+  if (!rules.require_at_most(start, stop, "slice-range", rules.at_attribute("starts"), [&] {
+        return "has start " + rules.text(start) + " after stop " + rules.text(stop) + " in dimension " + std::to_string(d);
+      }))
     return false;
   length = rules.quotient(rules.divides(step, span) ? span : span + (step - 1), step);
   return true;
@@ -184,8 +198,10 @@ void infer_pad(OpRules& rules) {
   for (size_t d = 0; d < shape.size(); ++d) {
     const Size& size = rules.shape(0)[d];
     shape[d] = size + a.low[d] + a.high[d];
-    if (!rules.require_at_most(0, shape[d], "pad-size", rules.at_attribute("low"),
-                               [&] { return "crops more than dimension " + std::to_string(d) + " has: size " + rules.text(size) + ", low " + rules.text(a.low[d]) + ", high " + rules.text(a.high[d]); }))
+    if (!rules.require_at_most(0, shape[d], "pad-size", rules.at_attribute("low"), [&] {
+          return "crops more than dimension " + std::to_string(d) + " has: size " + rules.text(size) + ", low " + rules.text(a.low[d]) +
+                 ", high " + rules.text(a.high[d]);
+        }))
       return;
   }
   give(rules, shape);
@@ -195,7 +211,8 @@ bool one_rank(OpRules& rules) {
   for (size_t i = 1; i < rules.operand_count(); ++i) {
     if (!rules.same_dtype(0, i)) return false;
     if (rules.rank(i) == rules.rank(0)) continue;
-    Diagnostic& d = rules.error("rank", rules.at_operand(i), "takes operands of one rank, got " + rules.text(rules.shape(0)) + " and " + rules.text(rules.shape(i)));
+    Diagnostic& d = rules.error("rank", rules.at_operand(i),
+                                "takes operands of one rank, got " + rules.text(rules.shape(0)) + " and " + rules.text(rules.shape(i)));
     rules.note_operand(d, 0);
     rules.note_operand(d, i);
     return false;
@@ -204,8 +221,9 @@ bool one_rank(OpRules& rules) {
 }
 
 bool same_size(OpRules& rules, size_t i, size_t d) {
-  return rules.require_equal(rules.shape(0)[d], rules.shape(i)[d], "shape-mismatch", rules.at_operand(i),
-                             [&] { return "needs one size in dimension " + std::to_string(d) + " of " + rules.text(rules.shape(0)) + " and " + rules.text(rules.shape(i)); });
+  return rules.require_equal(rules.shape(0)[d], rules.shape(i)[d], "shape-mismatch", rules.at_operand(i), [&] {
+    return "needs one size in dimension " + std::to_string(d) + " of " + rules.text(rules.shape(0)) + " and " + rules.text(rules.shape(i));
+  });
 }
 
 void infer_cat(OpRules& rules) {
@@ -235,16 +253,26 @@ void infer_stack(OpRules& rules) {
 void infer_shape(OpRules& rules) {
   if (!rules.takes_values()) return;
   switch (rules.op.kind) {
-    case OpKind::kReshape: return infer_reshape(rules);
-    case OpKind::kPermute: return infer_permute(rules);
-    case OpKind::kSqueeze: return infer_squeeze(rules);
-    case OpKind::kUnsqueeze: return infer_unsqueeze(rules);
-    case OpKind::kExpand: return infer_expand(rules);
-    case OpKind::kSlice: return infer_slice(rules);
-    case OpKind::kFlip: return infer_flip(rules);
-    case OpKind::kPad: return infer_pad(rules);
-    case OpKind::kCat: return infer_cat(rules);
-    default: return infer_stack(rules);
+    case OpKind::kReshape:
+      return infer_reshape(rules);
+    case OpKind::kPermute:
+      return infer_permute(rules);
+    case OpKind::kSqueeze:
+      return infer_squeeze(rules);
+    case OpKind::kUnsqueeze:
+      return infer_unsqueeze(rules);
+    case OpKind::kExpand:
+      return infer_expand(rules);
+    case OpKind::kSlice:
+      return infer_slice(rules);
+    case OpKind::kFlip:
+      return infer_flip(rules);
+    case OpKind::kPad:
+      return infer_pad(rules);
+    case OpKind::kCat:
+      return infer_cat(rules);
+    default:
+      return infer_stack(rules);
   }
 }
 

@@ -15,12 +15,18 @@ struct Format {
 
 Format format_of(DType dtype) {
   switch (dtype) {
-    case DType::kF8E4M3: return {4, -6, 448};
-    case DType::kF8E5M2: return {3, -14, 57344};
-    case DType::kF16: return {11, -14, 65504};
-    case DType::kBF16: return {8, -126, std::ldexp(255.0L, 120)};
-    case DType::kF32: return {24, -126, std::ldexp(16777215.0L, 104)};
-    default: return {53, -1022, std::ldexp(9007199254740991.0L, 971)};
+    case DType::kF8E4M3:
+      return {4, -6, 448};
+    case DType::kF8E5M2:
+      return {3, -14, 57344};
+    case DType::kF16:
+      return {11, -14, 65504};
+    case DType::kBF16:
+      return {8, -126, std::ldexp(255.0L, 120)};
+    case DType::kF32:
+      return {24, -126, std::ldexp(16777215.0L, 104)};
+    default:
+      return {53, -1022, std::ldexp(9007199254740991.0L, 971)};
   }
 }
 

@@ -33,9 +33,7 @@ int64_t multiply(int64_t a, int64_t b) {
 int64_t floor_quotient(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a % b < 0) != (b < 0)); }
 
 // Degree first, then symbols: an order that multiplication by a common factor keeps, as polynomial division needs.
-bool before(const std::vector<SymbolId>& a, const std::vector<SymbolId>& b) {
-  return a.size() != b.size() ? a.size() < b.size() : a < b;
-}
+bool before(const std::vector<SymbolId>& a, const std::vector<SymbolId>& b) { return a.size() != b.size() ? a.size() < b.size() : a < b; }
 
 std::vector<SymbolId> product(const std::vector<SymbolId>& a, const std::vector<SymbolId>& b) {
   std::vector<SymbolId> both(a.size() + b.size());
@@ -73,10 +71,8 @@ Size Size::from_terms(int64_t constant, std::vector<Term> terms) {
   std::sort(terms.begin(), terms.end(), [](const Term& a, const Term& b) { return before(a.symbols, b.symbols); });
   std::vector<Term> merged;
   for (Term& t : terms) {
-    if (!merged.empty() && merged.back().symbols == t.symbols)
-      merged.back().coefficient = add(merged.back().coefficient, t.coefficient);
-    else
-      merged.push_back(std::move(t));
+    if (!merged.empty() && merged.back().symbols == t.symbols) merged.back().coefficient = add(merged.back().coefficient, t.coefficient);
+    else merged.push_back(std::move(t));
   }
   std::erase_if(merged, [](const Term& t) { return t.coefficient == 0; });
   Size size(constant);
@@ -253,10 +249,8 @@ std::vector<Size> row_major_strides(const Shape& shape) {
   for (size_t d = shape.size(); d-- > 0;) {
     strides[d] = stride;
     // An empty tensor's sizes may multiply to anything; its strides reach no element.
-    if (empty && shape[d].is_constant() && shape[d].constant() >= (int64_t{1} << 31))
-      stride = 0;
-    else
-      stride *= shape[d];
+    if (empty && shape[d].is_constant() && shape[d].constant() >= (int64_t{1} << 31)) stride = 0;
+    else stride *= shape[d];
   }
   return strides;
 }
@@ -265,10 +259,8 @@ std::string to_string(const Size& size, const Symbols& symbols) {
   if (size.is_constant()) return std::to_string(size.constant());
   std::string text;
   for (const Term& t : size.terms()) {
-    if (t.coefficient < 0)
-      text += '-';
-    else if (!text.empty())
-      text += '+';
+    if (t.coefficient < 0) text += '-';
+    else if (!text.empty()) text += '+';
     const uint64_t magnitude = t.coefficient < 0 ? 0 - static_cast<uint64_t>(t.coefficient) : static_cast<uint64_t>(t.coefficient);
     if (magnitude != 1) text += std::to_string(magnitude) + '*';
     for (size_t i = 0; i < t.symbols.size(); ++i) text += (i ? "*" : "") + symbols[t.symbols[i]].name;

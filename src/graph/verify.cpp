@@ -53,7 +53,8 @@ void verify_order(const Graph& graph) {
     bool named = false;
     for (const Operand& o : op.in) {
       if (!o.is_value()) continue;
-      FUSEC_CHECK(o.value.index < graph.values.size() && defined[o.value.index], describe(graph, OpId(i)) + " reads a value before its definition");
+      FUSEC_CHECK(o.value.index < graph.values.size() && defined[o.value.index],
+                  describe(graph, OpId(i)) + " reads a value before its definition");
       FUSEC_CHECK(!o.is_literal(), describe(graph, OpId(i)) + " has an operand that is a value and a literal");
     }
     for (size_t r = 0; r < op.out.size(); ++r) {
@@ -62,7 +63,8 @@ void verify_order(const Graph& graph) {
       named = true;
     }
     FUSEC_CHECK(named, describe(graph, OpId(i)) + " has no result");
-    FUSEC_CHECK(!op.attrs.valid() || op.attrs.index < graph.attributes.size(), describe(graph, OpId(i)) + " has attributes that do not exist");
+    FUSEC_CHECK(!op.attrs.valid() || op.attrs.index < graph.attributes.size(),
+                describe(graph, OpId(i)) + " has attributes that do not exist");
   }
   for (const Output& output : graph.outputs)
     FUSEC_CHECK(output.value.index < graph.values.size() && defined[output.value.index], "output '" + output.name + "' is no value");
@@ -80,8 +82,8 @@ void verify_types(const Graph& graph) {
       if (!op.out[r].valid()) continue;
       const Value& v = graph[op.out[r]];
       FUSEC_CHECK(v.dtype == rules.results[r].first && v.shape == rules.results[r].second,
-                  describe(graph, OpId(i)) + ": '" + v.name + "' is " + std::string(name_of(v.dtype)) + to_string(v.shape, graph.symbols) + ", its op gives " +
-                      std::string(name_of(rules.results[r].first)) + to_string(rules.results[r].second, symbols));
+                  describe(graph, OpId(i)) + ": '" + v.name + "' is " + std::string(name_of(v.dtype)) + to_string(v.shape, graph.symbols) +
+                      ", its op gives " + std::string(name_of(rules.results[r].first)) + to_string(rules.results[r].second, symbols));
     }
     FUSEC_CHECK(rules.attrs == graph.attrs(op), describe(graph, OpId(i)) + ": attributes are not normalized");
     for (const auto& [position, literal] : rules.literals)

@@ -19,7 +19,7 @@ Attrs default_attrs(OpKind kind);
 
 // Where the parts of an op stand in the source; every part may be missing, then the op's own place is used.
 struct OpPlaces {
-  std::vector<Span> operands;                                  // by position
+  std::vector<Span> operands;                                 // by position
   std::vector<std::pair<std::string_view, Span>> attributes;  // name → its value
 };
 

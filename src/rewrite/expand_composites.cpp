@@ -16,8 +16,14 @@ namespace {
 class Expansion {
  public:
   Expansion(Rebuild& rebuild, const Op& op, std::unordered_set<std::string>& names)
-      : op_(op), attrs_(rebuild.from.attrs(op)), rebuild_(rebuild), builder_(rebuild.to), names_(names), name_(rebuild.from[op.out[0]].name),
-        dtype_(rebuild.from[op.out[0]].dtype), type_(computing_type(dtype_)) {
+      : op_(op),
+        attrs_(rebuild.from.attrs(op)),
+        rebuild_(rebuild),
+        builder_(rebuild.to),
+        names_(names),
+        name_(rebuild.from[op.out[0]].name),
+        dtype_(rebuild.from[op.out[0]].dtype),
+        type_(computing_type(dtype_)) {
     builder_.at = op.at;
   }
 
@@ -216,14 +222,22 @@ void Expansion::run() {
     return last("copy", OpKind::kCopy, {operand(raw(0))});
   }
   switch (op_.kind) {
-    case OpKind::kSoftmax: return softmax();
-    case OpKind::kLogSoftmax: return log_softmax();
-    case OpKind::kLayerNorm: return layer_norm();
-    case OpKind::kRmsNorm: return rms_norm();
-    case OpKind::kGroupNorm: return group_norm();
-    case OpKind::kRope: return rope();
-    case OpKind::kDropout: return dropout();
-    default: return cross_entropy();
+    case OpKind::kSoftmax:
+      return softmax();
+    case OpKind::kLogSoftmax:
+      return log_softmax();
+    case OpKind::kLayerNorm:
+      return layer_norm();
+    case OpKind::kRmsNorm:
+      return rms_norm();
+    case OpKind::kGroupNorm:
+      return group_norm();
+    case OpKind::kRope:
+      return rope();
+    case OpKind::kDropout:
+      return dropout();
+    default:
+      return cross_entropy();
   }
 }
 
@@ -237,10 +251,8 @@ Graph expand_composites(Graph graph, RewriteLog&) {
   Rebuild rebuild(std::move(graph));
   for (size_t i = 0; i < rebuild.from.ops.size(); ++i) {
     const Op& op = rebuild.from[OpId(i)];
-    if (is_composite(op))
-      Expansion(rebuild, op, names).run();
-    else
-      rebuild.move(OpId(i));
+    if (is_composite(op)) Expansion(rebuild, op, names).run();
+    else rebuild.move(OpId(i));
   }
   return rebuild.finish();
 }

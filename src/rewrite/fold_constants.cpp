@@ -19,15 +19,24 @@ const Literal* constant_of(const Graph& graph, const Operand& operand) {
 // One element of any dtype as a literal of that dtype.
 Literal element(const Tensor& tensor) {
   switch (tensor.dtype) {
-    case DType::kBool: return {*tensor.as<uint8_t>() != 0};
-    case DType::kU8: return {int64_t{*tensor.as<uint8_t>()}};
-    case DType::kI8: return {int64_t{*tensor.as<int8_t>()}};
-    case DType::kI16: return {int64_t{*tensor.as<int16_t>()}};
-    case DType::kI32: return {int64_t{*tensor.as<int32_t>()}};
-    case DType::kI64: return {*tensor.as<int64_t>()};
-    case DType::kF32: return {static_cast<double>(*tensor.as<float>())};
-    case DType::kF64: return {*tensor.as<double>()};
-    default: FUSEC_CHECK(false, "a narrow constant was not widened");
+    case DType::kBool:
+      return {*tensor.as<uint8_t>() != 0};
+    case DType::kU8:
+      return {int64_t{*tensor.as<uint8_t>()}};
+    case DType::kI8:
+      return {int64_t{*tensor.as<int8_t>()}};
+    case DType::kI16:
+      return {int64_t{*tensor.as<int16_t>()}};
+    case DType::kI32:
+      return {int64_t{*tensor.as<int32_t>()}};
+    case DType::kI64:
+      return {*tensor.as<int64_t>()};
+    case DType::kF32:
+      return {static_cast<double>(*tensor.as<float>())};
+    case DType::kF64:
+      return {*tensor.as<double>()};
+    default:
+      FUSEC_CHECK(false, "a narrow constant was not widened");
   }
   return {};
 }

@@ -21,7 +21,8 @@ Graph relax_casts(Graph graph, RewriteLog& log) {
     for (const Operand& operand : op.in) {
       if (!operand.is_value()) continue;
       const DType from = graph[operand.value].dtype;
-      const bool up = op.kind == OpKind::kCast && is_float(from) && is_float(graph[op.out[0]].dtype) && bytes_of(graph[op.out[0]].dtype) > bytes_of(from);
+      const bool up = op.kind == OpKind::kCast && is_float(from) && is_float(graph[op.out[0]].dtype) &&
+                      bytes_of(graph[op.out[0]].dtype) > bytes_of(from);
       if (!up) kept[operand.value] = 1;
     }
 

@@ -47,10 +47,8 @@ Graph remove_dead_ops(Graph graph, RewriteLog& log) {
       all_live = all_live && live[v];
     }
   for (size_t i = graph.ops.size(); i-- > 0 && !log.absorbed.empty();) {
-    if (needed[i])
-      log.absorbed.erase(graph.name_of(OpId(i)));  // something else needs it as well
-    else
-      absorb_operands(graph, OpId(i), live, log);
+    if (needed[i]) log.absorbed.erase(graph.name_of(OpId(i)));  // something else needs it as well
+    else absorb_operands(graph, OpId(i), live, log);
   }
   if (all_live) return graph;
 

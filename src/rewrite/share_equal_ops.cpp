@@ -37,10 +37,8 @@ class Hash {
   void add_all(const std::vector<T>& list) {
     add(list.size());
     for (const T& x : list)
-      if constexpr (std::is_same_v<T, int64_t>)
-        add(static_cast<uint64_t>(x));
-      else
-        add(x);
+      if constexpr (std::is_same_v<T, int64_t>) add(static_cast<uint64_t>(x));
+      else add(x);
   }
   uint64_t value() const { return state_; }
 
@@ -112,7 +110,8 @@ class Table {
 
 class Sharing {
  public:
-  Sharing(Graph graph, RewriteLog& log) : graph_(std::move(graph)), log_(log), table_(graph_.ops.size()), stands_(graph_.values.size()), dropped_(graph_.ops.size()) {
+  Sharing(Graph graph, RewriteLog& log)
+      : graph_(std::move(graph)), log_(log), table_(graph_.ops.size()), stands_(graph_.values.size()), dropped_(graph_.ops.size()) {
     for (const Op& op : graph_.ops)
       if (!op.origin.empty()) composites_.insert(op.origin);
     for (size_t i = 0; i < stands_.size(); ++i) stands_[ValueId(i)] = ValueId(i);
@@ -146,7 +145,8 @@ class Sharing {
     Op& op = graph_.ops[id];
     for (Operand& operand : op.in)
       if (operand.is_value()) operand.value = stands_[operand.value];
-    const OpId kept = table_.find_or_add(id, hash_of(graph_, op), [&](OpId other) { return equal(graph_, graph_[other], op) && may_merge(other, id); });
+    const OpId kept =
+        table_.find_or_add(id, hash_of(graph_, op), [&](OpId other) { return equal(graph_, graph_[other], op) && may_merge(other, id); });
     if (!kept.valid()) return;
     dropped_[id] = 1;
     any_ = true;

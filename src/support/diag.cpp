@@ -19,7 +19,11 @@ uint32_t code_points(std::string_view text) {
 // The length of the well-formed UTF-8 sequence at the start of `text`, 0 if there is none.
 size_t sequence_length(std::string_view text) {
   const auto lead = static_cast<unsigned char>(text[0]);
-  const size_t n = lead < 0x80 ? 1 : lead >= 0xC2 && lead < 0xE0 ? 2 : lead >= 0xE0 && lead < 0xF0 ? 3 : lead >= 0xF0 && lead < 0xF5 ? 4 : 0;
+  const size_t n = lead < 0x80                   ? 1
+                   : lead >= 0xC2 && lead < 0xE0 ? 2
+                   : lead >= 0xE0 && lead < 0xF0 ? 3
+                   : lead >= 0xF0 && lead < 0xF5 ? 4
+                                                 : 0;
   if (n == 0 || n > text.size()) return 0;
   return std::all_of(text.begin() + 1, text.begin() + static_cast<ptrdiff_t>(n), continues) ? n : 0;
 }

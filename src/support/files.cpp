@@ -43,8 +43,7 @@ class MadeFolders {
   explicit MadeFolders(const std::string& folder) {
     for (size_t end = folder.find('/', 1);; end = folder.find('/', end + 1)) {
       const std::string part = folder.substr(0, end);
-      if (::mkdir(part.c_str(), 0777) == 0)
-        made_.push_back(part);
+      if (::mkdir(part.c_str(), 0777) == 0) made_.push_back(part);
       else if (struct stat st; errno != EEXIST || ::stat(part.c_str(), &st) != 0 || !S_ISDIR(st.st_mode)) {
         const int error = errno == EEXIST ? ENOTDIR : errno;
         remove();

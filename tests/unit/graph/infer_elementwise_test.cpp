@@ -14,7 +14,8 @@ TEST_CASE("elementwise ops broadcast as NumPy does") {
   CHECK(rule(OpKind::kWhere, {Type{kBool, {4, 1}}, Type{kI32, {3}}, integer(0)}) == "i32[4,3]");
   CHECK(rule(OpKind::kWhere, {boolean(true), Type{kBool, {3}}, boolean(false)}) == "bool[3]");
   CHECK(rule(OpKind::kFma, {Type{kF16, {2}}, Type{kF16, {2}}, number(1)}) == "f16[2]");
-  CHECK(rule(OpKind::kAdd, {Type{kF32, {64, 128}}, Type{kF32, {64, 127}}}) == "shape-mismatch: 'add' cannot broadcast [64,128] with [64,127]");
+  CHECK(rule(OpKind::kAdd, {Type{kF32, {64, 128}}, Type{kF32, {64, 127}}}) ==
+        "shape-mismatch: 'add' cannot broadcast [64,128] with [64,127]");
 }
 
 TEST_CASE("elementwise ops take one dtype of their class") {
@@ -61,7 +62,7 @@ TEST_CASE("literals take the type in which the op computes") {
 TEST_CASE("rounding to every float format") {
   CHECK(round_to(kF16, 65519.0L) == 65504);
   CHECK(std::isinf(round_to(kF16, 65520.0L)));
-  CHECK(round_to(kF16, std::ldexp(1.0L, -25)) == 0);           // half of the least, to even
+  CHECK(round_to(kF16, std::ldexp(1.0L, -25)) == 0);  // half of the least, to even
   CHECK(round_to(kF16, std::ldexp(3.0L, -26)) == 0x1p-24);
   CHECK(round_to(kF8E4M3, 1e9L) == 448);
   CHECK(round_to(kF8E5M2, -INFINITY) == -57344);
@@ -90,7 +91,8 @@ TEST_CASE("conversions and creation") {
   };
   CHECK(make(OpKind::kFull, kBool, [](Attrs& a) { a.value = integer(1); }) == "bool[2,3]");
   CHECK(make(OpKind::kFull, kF32, [](Attrs& a) { a.value = number(NAN); }) == "f32[2,3]");
-  CHECK(make(OpKind::kFull, kI8, [](Attrs& a) { a.value = integer(128); }) == "literal: 'full' cannot take it: literal 128 does not fit i8 (-128 to 127)");
+  CHECK(make(OpKind::kFull, kI8, [](Attrs& a) { a.value = integer(128); }) ==
+        "literal: 'full' cannot take it: literal 128 does not fit i8 (-128 to 127)");
   CHECK(make(OpKind::kFull, kI8, [](Attrs& a) { a.shape = {2, -6}; }) == "negative-size: 'full' has the negative size -6 in its shape");
   CHECK(make(OpKind::kIota, kU8, [](Attrs& a) { a.step = integer(-1); }) == "u8[2,3]");
   CHECK(make(OpKind::kIota, kI32, [](Attrs& a) { a.start = number(0.5); }).starts_with("literal: "));

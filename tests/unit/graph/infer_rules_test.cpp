@@ -87,7 +87,8 @@ TEST_CASE("composites") {
   CHECK(rule(OpKind::kSoftmax, {x}) == "bf16[2,6,4]");
   CHECK(rule(OpKind::kLayerNorm, {x, Type{kF32, {4}}, Type{kF64, {4}}}) == "bf16[2,6,4]");
   CHECK(rule(OpKind::kLayerNorm, {x, Type{kF32, {6}}}) == "shape-mismatch: 'layer_norm' takes a weight of shape [4], got [6]");
-  CHECK(rule(OpKind::kLayerNorm, {x}, [](Attrs& a) { a.eps = -1; }) == "attribute-range: 'layer_norm' has eps -1; it is finite and at least 0");
+  CHECK(rule(OpKind::kLayerNorm, {x}, [](Attrs& a) { a.eps = -1; }) ==
+        "attribute-range: 'layer_norm' has eps -1; it is finite and at least 0");
   CHECK(rule(OpKind::kGroupNorm, {x}, [](Attrs& a) { a.groups = 4; }) == "groups: 'group_norm' cannot divide 6 channels into 4 groups");
   CHECK(rule(OpKind::kRope, {x, Type{kF32, {6, 4}}, Type{kF32, {4}}}) == "bf16[2,6,4]");
   CHECK(rule(OpKind::kRope, {x, Type{kF32, {3, 2, 6, 4}}, x}).starts_with("shape-mismatch: "));

@@ -54,7 +54,8 @@ TEST_CASE("pad, cat, stack") {
         "pad-size: 'pad' crops more than dimension 1 has: size 3, low -2, high -2");
   CHECK(rule(OpKind::kPad, {Type{kBool, {2}}}, [](Attrs& a) { a.low = {1}, a.high = {0}; }) == "bool[3]");
   CHECK(rule(OpKind::kCat, {x, y, x}) == "i32[8,3]");
-  CHECK(rule(OpKind::kCat, {x, y}, [](Attrs& a) { a.dim = 1; }) == "shape-mismatch: 'cat' needs one size in dimension 0 of [2,3] and [4,3]: 2 and 4");
+  CHECK(rule(OpKind::kCat, {x, y}, [](Attrs& a) { a.dim = 1; }) ==
+        "shape-mismatch: 'cat' needs one size in dimension 0 of [2,3] and [4,3]: 2 and 4");
   CHECK(rule(OpKind::kCat, {x, Type{kI32, {2}}}) == "rank: 'cat' takes operands of one rank, got [2,3] and [2]");
   CHECK(rule(OpKind::kCat, {x, Type{kI64, {2, 3}}}).starts_with("dtype-mismatch: "));
   CHECK(rule(OpKind::kStack, {x, x}, [](Attrs& a) { a.dim = -1; }) == "i32[2,3,2]");
@@ -80,6 +81,10 @@ TEST_CASE("dynamic sizes are proved, not guessed") {
   rows.attrs.shape = {-1, 16};
   CHECK(rows.on({Type{kF32, {rows.n}}}) == "f32[y0_size0,16]");
   CHECK(rows.graph.symbols[SymbolId(1)].typical == 3);
+  Dynamic lowest(OpKind::kReshape);
+  lowest.attrs.shape = {-1, 32};
+  CHECK(lowest.on({Type{kF32, {lowest.n, 8}}}) == "f32[y0_size0,32]");
+  CHECK(lowest.graph.symbols[SymbolId(1)].denominator == 4);
   Dynamic odd(OpKind::kReshape);
   odd.attrs.shape = {-1, 5};
   CHECK(odd.on({Type{kF32, {odd.n}}}).starts_with("reshape-count: "));

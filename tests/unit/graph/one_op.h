@@ -38,8 +38,7 @@ struct OneOp {
     for (size_t i = 0; i < arguments.size(); ++i) {
       if (const Type* type = std::get_if<Type>(&arguments[i]))
         op.in.push_back(operand(builder.input(std::string(1, static_cast<char>('a' + i)), type->dtype, type->shape)));
-      else
-        op.in.push_back(operand(std::get<Literal>(arguments[i])));
+      else op.in.push_back(operand(std::get<Literal>(arguments[i])));
     }
     for (int r = 0; r < info(kind).results; ++r) {
       Value v;

@@ -26,7 +26,19 @@ class RandomGraph {
   DType dtype() { return static_cast<DType>(pick(kDTypeCount)); }
 
   Literal literal() {
-    static const Literal kLiterals[] = {{0.0}, {-0.0}, {1.0}, {0.1}, {-3.0}, {1e30}, {int64_t{0}}, {int64_t{1}}, {int64_t{-1}}, {int64_t{3}}, {true}, {false}, {std::numeric_limits<double>::infinity()}};
+    static const Literal kLiterals[] = {{0.0},
+                                        {-0.0},
+                                        {1.0},
+                                        {0.1},
+                                        {-3.0},
+                                        {1e30},
+                                        {int64_t{0}},
+                                        {int64_t{1}},
+                                        {int64_t{-1}},
+                                        {int64_t{3}},
+                                        {true},
+                                        {false},
+                                        {std::numeric_limits<double>::infinity()}};
     return kLiterals[pick(std::size(kLiterals))];
   }
 

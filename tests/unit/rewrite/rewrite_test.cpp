@@ -46,7 +46,8 @@ struct Test {
   std::string text() const {
     std::string text;
     for (const Op& op : graph.ops) {
-      for (ValueId v : op.out) text += (text.empty() || text.back() == ',' ? "" : " ") + (v.valid() ? graph[v].name : "_") + (v == op.out.back() ? "" : ",");
+      for (ValueId v : op.out)
+        text += (text.empty() || text.back() == ',' ? "" : " ") + (v.valid() ? graph[v].name : "_") + (v == op.out.back() ? "" : ",");
       text += "=" + std::string(name_of(op.kind)) + "(";
       for (const Operand& o : op.in) text += (text.back() == '(' ? "" : ",") + (o.is_value() ? graph[o.value].name : "#");
       text += ")";
@@ -74,7 +75,7 @@ TEST_CASE("identities become copies where they are exact for every value") {
   const ValueId x = t.in("x", kF32, {4}), i = t.in("i", kI32, {4}), b = t.in("b", kBool, {4}), h = t.in("h", kF8E5M2, {4});
   auto with = [&](OpKind kind, ValueId v, Literal l, const char* name) { t.builder.output(t.op(kind, {operand(v), operand(l)}, name)); };
   with(OpKind::kMul, x, {1.0}, "mul1");
-  with(OpKind::kAdd, x, {0.0}, "add0");   // −0 + 0 is +0
+  with(OpKind::kAdd, x, {0.0}, "add0");  // −0 + 0 is +0
   with(OpKind::kAdd, x, {-0.0}, "addm0");
   with(OpKind::kSub, x, {0.0}, "sub0");
   with(OpKind::kSub, x, {-0.0}, "subm0");  // −0 − −0 is +0
@@ -82,14 +83,15 @@ TEST_CASE("identities become copies where they are exact for every value") {
   with(OpKind::kAdd, i, {int64_t{0}}, "iadd0");
   with(OpKind::kLogicalAnd, b, {true}, "and1");
   with(OpKind::kLogicalAnd, b, {false}, "and0");
-  with(OpKind::kMul, h, {1.0}, "hmul1");   // saturates
+  with(OpKind::kMul, h, {1.0}, "hmul1");  // saturates
   t.builder.output(t.op(OpKind::kSub, {operand(Literal{0.0}), operand(x)}, "neg"));
   t.builder.output(t.op(OpKind::kAdd, {operand(Literal{-0.0}), operand(x)}, "left"));
   t.builder.output(t.cast(x, kF32, "same"));
   t.run(simplify);
-  CHECK(t.text() ==
-        "mul1=copy(x) add0=add(x,#) addm0=copy(x) sub0=copy(x) subm0=sub(x,#) mul0=mul(x,#) iadd0=copy(i) and1=copy(b) and0=logical_and(b,#) "
-        "hmul1=mul(h,#) neg=sub(#,x) left=copy(x) same=copy(x)");
+  CHECK(
+      t.text() ==
+      "mul1=copy(x) add0=add(x,#) addm0=copy(x) sub0=copy(x) subm0=sub(x,#) mul0=mul(x,#) iadd0=copy(i) and1=copy(b) and0=logical_and(b,#) "
+      "hmul1=mul(h,#) neg=sub(#,x) left=copy(x) same=copy(x)");
 }
 
 TEST_CASE("constants fold in the op's own dtype and rounding") {
@@ -134,7 +136,8 @@ TEST_CASE("equal ops are shared, through chains, and outputs follow") {
   Test t;
   const ValueId x = t.in("x", kF32, {4});
   const ValueId a = t.op(OpKind::kExp, x, "a"), b = t.op(OpKind::kExp, x, "b");
-  const ValueId c = t.op(OpKind::kAdd, {operand(a), operand(Literal{0.0})}, "c"), d = t.op(OpKind::kAdd, {operand(b), operand(Literal{0.0})}, "d");
+  const ValueId c = t.op(OpKind::kAdd, {operand(a), operand(Literal{0.0})}, "c"),
+                d = t.op(OpKind::kAdd, {operand(b), operand(Literal{0.0})}, "d");
   const ValueId e = t.op(OpKind::kAdd, {operand(b), operand(Literal{-0.0})}, "e");  // not equal bit for bit
   const ValueId f = t.cast(x, kF16, "f"), g = t.cast(x, kBF16, "g");
   for (ValueId v : {c, d, e, f, g}) t.builder.output(v);
@@ -149,7 +152,8 @@ TEST_CASE("a shared op keeps results that only its like had") {
   Test t;
   const ValueId x = t.in("x", kF32, {4});
   const Attrs sort = default_attrs(OpKind::kSort);
-  const OpId first = t.builder.op(OpKind::kSort, {operand(x)}, {"", "i"}, &sort), second = t.builder.op(OpKind::kSort, {operand(x)}, {"v", "j"}, &sort);
+  const OpId first = t.builder.op(OpKind::kSort, {operand(x)}, {"", "i"}, &sort),
+             second = t.builder.op(OpKind::kSort, {operand(x)}, {"v", "j"}, &sort);
   for (ValueId v : {t.graph[first].out[1], t.graph[second].out[0], t.graph[second].out[1]}) t.builder.output(v);
   t.run(share_equal_ops);
   CHECK(t.text() == "v,i=sort(x)");
@@ -169,7 +173,8 @@ TEST_CASE("what an expansion made gives way to ops as written") {
   t.run(expand_composites, false);
   t.run(share_equal_ops);
   CHECK(t.text() == "m=max(x) y.sub=sub(x,m) y.exp=exp(y.sub) y.sum=sum(y.exp) y=div(y.exp,y.sum) z.log=log(y.sum) z=sub(y.sub,z.log)");
-  CHECK(t.log.merged == std::map<std::string, std::string>{{"y.max", "m"}, {"z.max", "m"}, {"z.sub", "y.sub"}, {"z.exp", "y.exp"}, {"z.sum", "y.sum"}});
+  CHECK(t.log.merged ==
+        std::map<std::string, std::string>{{"y.max", "m"}, {"z.max", "m"}, {"z.sub", "y.sub"}, {"z.exp", "y.exp"}, {"z.sum", "y.sum"}});
   CHECK(t.graph[OpId(0)].origin.empty());
   CHECK(t.graph[OpId(1)].origin == "y");
 }
@@ -240,7 +245,8 @@ TEST_CASE("rms_norm, group_norm, rope, cross_entropy") {
   Test g;
   Attrs groups;
   groups.groups = 2;
-  const auto grouped = composite(g, g.op(OpKind::kGroupNorm, {operand(g.in("x", kF64, {1, 4, 3})), {}, operand(g.in("b", kF64, {4}))}, "y", groups));
+  const auto grouped =
+      composite(g, g.op(OpKind::kGroupNorm, {operand(g.in("x", kF64, {1, 4, 3})), {}, operand(g.in("b", kF64, {4}))}, "y", groups));
   for (size_t half = 0; half < 2; ++half) {
     double mean = 0, var = 0;
     for (size_t i = 0; i < 6; ++i) mean += grouped[0][6 * half + i] / 6;
@@ -250,7 +256,8 @@ TEST_CASE("rms_norm, group_norm, rope, cross_entropy") {
   }
 
   Test p;
-  const auto rope = composite(p, p.op(OpKind::kRope, {operand(p.in("x", kF64, {4})), operand(p.in("c", kF64, {4})), operand(p.in("s", kF64, {4}))}, "y"));
+  const auto rope =
+      composite(p, p.op(OpKind::kRope, {operand(p.in("x", kF64, {4})), operand(p.in("c", kF64, {4})), operand(p.in("s", kF64, {4}))}, "y"));
   for (size_t i = 0; i < 4; ++i)
     CHECK(rope[3][i] == Approx(rope[0][i] * rope[1][i] + (i < 2 ? -rope[0][i + 2] : rope[0][i - 2]) * rope[2][i]));
 
@@ -291,7 +298,8 @@ TEST_CASE("composites of narrow operands compute in f32, between casts") {
   t.in("y.square", kF32, {});  // a name that the expansion would give
   t.run(expand_composites, false);
   CHECK(t.text() ==
-        "y.x=cast(x) y.square2=mul(y.x,y.x) y.mean=mean(y.square2) y.eps=add(y.mean,#) y.rsqrt=rsqrt(y.eps) y.norm=mul(y.x,y.rsqrt) y.scale=mul(y.norm,w) "
+        "y.x=cast(x) y.square2=mul(y.x,y.x) y.mean=mean(y.square2) y.eps=add(y.mean,#) y.rsqrt=rsqrt(y.eps) y.norm=mul(y.x,y.rsqrt) "
+        "y.scale=mul(y.norm,w) "
         "y=cast(y.scale)");
   CHECK(t.graph.ops[OpId(0)].origin == "y");
   CHECK(t.graph.ops[OpId(7)].origin.empty());
@@ -312,16 +320,14 @@ TEST_CASE("rewriting 100,000 ops stays near linear") {
     ValueId v = t.in("x", kBF16, {1024});
     for (size_t i = 0; i < ops; ++i) {
       const std::string name = "t" + std::to_string(i);
-      if (i % 10 == 0)
-        v = t.cast(v, kF32, name.c_str());
-      else if (i % 10 == 9)
-        v = t.cast(v, kBF16, name.c_str());
-      else
-        v = t.op(OpKind::kMul, {operand(v), operand(Literal{0.5})}, name.c_str());
+      if (i % 10 == 0) v = t.cast(v, kF32, name.c_str());
+      else if (i % 10 == 9) v = t.cast(v, kBF16, name.c_str());
+      else v = t.op(OpKind::kMul, {operand(v), operand(Literal{0.5})}, name.c_str());
     }
     t.builder.output(v);
     const auto start = std::chrono::steady_clock::now();
-    for (auto pass : {expand_composites, remove_dead_ops, fold_constants, simplify, share_equal_ops, remove_dead_ops}) t.graph = pass(std::move(t.graph), t.log);
+    for (auto pass : {expand_composites, remove_dead_ops, fold_constants, simplify, share_equal_ops, remove_dead_ops})
+      t.graph = pass(std::move(t.graph), t.log);
     const double s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     CHECK(t.graph.ops.size() == ops);
     return s;
