@@ -39,8 +39,10 @@ TEST_CASE("a launcher refuses sizes that break the graph's promises") {
 TEST_CASE("a scalar has a default of its own type, or must be given") {
   auto launcher = [](const std::string& dtype, const std::string& value) {
     return compiled(R"({"version": 1, "name": "g", "inputs": [{"name": "x", "dtype": ")" + dtype + R"(", "shape": [4]},
-      {"name": "s", "dtype": ")" + dtype + R"(", "shape": [], "scalar": true)" + value + R"(}],
-      "ops": [{"op": "mul", "in": ["x", "s"], "out": "y"}], "outputs": ["y"]})").cuda_source;
+      {"name": "s", "dtype": ")" +
+                    dtype + R"(", "shape": [], "scalar": true)" + value + R"(}],
+      "ops": [{"op": "mul", "in": ["x", "s"], "out": "y"}], "outputs": ["y"]})")
+        .cuda_source;
   };
   CHECK(contains(launcher("f32", ", \"value\": 0.5"), "inputs[1] ? *(const float *)inputs[1] : (float)0.5"));
   CHECK(contains(launcher("f32", ", \"value\": \"-inf\""), ": (float)-INFINITY"));
