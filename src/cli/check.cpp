@@ -12,13 +12,14 @@ namespace {
 std::string place_json(const SourceText& source, Span at) {
   if (!at.known()) return "";
   const SourceText::Place from = source.place(at.begin), to = source.place(at.end);
-  return ", \"line\": " + std::to_string(from.line) + ", \"column\": " + std::to_string(from.column) + ", \"end_line\": " + std::to_string(to.line) +
-         ", \"end_column\": " + std::to_string(to.column);
+  return ", \"line\": " + std::to_string(from.line) + ", \"column\": " + std::to_string(from.column) +
+         ", \"end_line\": " + std::to_string(to.line) + ", \"end_column\": " + std::to_string(to.column);
 }
 
 std::string diagnostic_json(const SourceText& source, const Diagnostic& d) {
-  std::string out = std::string("{\"severity\": \"") + (d.severity == Severity::kError ? "error" : "warning") + "\", \"word\": " + json_quote(d.word) +
-                    place_json(source, d.at) + ", \"text\": " + json_quote(d.text) + ", \"notes\": [";
+  std::string out = std::string("{\"severity\": \"") + (d.severity == Severity::kError ? "error" : "warning") +
+                    "\", \"word\": " + json_quote(d.word) + place_json(source, d.at) + ", \"text\": " + json_quote(d.text) +
+                    ", \"notes\": [";
   for (size_t i = 0; i < d.notes.size(); ++i)
     out += (i ? ", " : "") + std::string("{\"text\": ") + json_quote(d.notes[i].text) + place_json(source, d.notes[i].at) + "}";
   return out + "]}";
@@ -44,8 +45,8 @@ std::string result_json(const SourceText& source, const Diagnostics& diagnostics
 }
 
 std::string summary(const SourceText& source, const Graph& graph) {
-  return source.name() + ": graph '" + graph.name + "' is good: " + std::to_string(graph.inputs.size()) + " inputs, " + std::to_string(graph.ops.size()) + " ops, " +
-         std::to_string(graph.outputs.size()) + " outputs\n";
+  return source.name() + ": graph '" + graph.name + "' is good: " + std::to_string(graph.inputs.size()) + " inputs, " +
+         std::to_string(graph.ops.size()) + " ops, " + std::to_string(graph.outputs.size()) + " outputs\n";
 }
 
 }  // namespace
@@ -60,10 +61,8 @@ int run_check(const CheckCommand& command) {
     errors |= diagnostics.has_errors();
     warnings |= warning_count(diagnostics) > 0;
     report(diagnostics, source, command.console);
-    if (command.json)
-      json += (json.empty() ? "" : ",\n  ") + result_json(source, diagnostics);
-    else if (graph && !command.console.quiet)
-      print_result(summary(source, *graph));
+    if (command.json) json += (json.empty() ? "" : ",\n  ") + result_json(source, diagnostics);
+    else if (graph && !command.console.quiet) print_result(summary(source, *graph));
   }
   if (command.json) print_result("[" + json + "]\n");
   if (errors) return static_cast<int>(Exit::kBadInput);

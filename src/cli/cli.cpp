@@ -152,7 +152,8 @@ void add_check(CLI::App& app, CheckCommand& c) {
 }
 
 void add_show(CLI::App& app, ShowCommand& c) {
-  CLI::App& sub = command(app, "show", "Print a graph as text, Graphviz or canonical JSON", "fusec show model.fusion.json --dot | dot -Tsvg > model.svg");
+  CLI::App& sub = command(app, "show", "Print a graph as text, Graphviz or canonical JSON",
+                          "fusec show model.fusion.json --dot | dot -Tsvg > model.svg");
   sub.add_option("graph", c.graph, "Graph file, or - for stdin")->type_name("GRAPH");
   add_dim(sub, c.dims);
   CLI::Option* dot = sub.add_flag("--dot", c.dot, "Graphviz");
@@ -166,33 +167,38 @@ void add_ops(CLI::App& app, OpsCommand& c) {
 }
 
 void add_compile(CLI::App& app, CompileCommand& c) {
-  CLI::App& sub = command(app, "compile", "Compile graphs to CUDA, PTX, cubins and a report", "fusec compile model.fusion.json -o out --emit cu,cubin --arch sm_90");
+  CLI::App& sub = command(app, "compile", "Compile graphs to CUDA, PTX, cubins and a report",
+                          "fusec compile model.fusion.json -o out --emit cu,cubin --arch sm_90");
   sub.add_option("graph", c.graphs, "Graph files, or - for stdin")->type_name("GRAPH");
   sub.add_option("-o,--out", c.out, "Folder for what is written (default: here)")->type_name("DIR")->take_last();
   values(sub, "--emit", "KINDS", "cu, ptx, cubin, report (list; default cu,ptx,report)", [&c](const std::string& text) {
-    const Choices<EmitKind> kinds = {{"cu", EmitKind::kCu}, {"ptx", EmitKind::kPtx}, {"cubin", EmitKind::kCubin}, {"report", EmitKind::kReport}};
+    const Choices<EmitKind> kinds = {
+        {"cu", EmitKind::kCu}, {"ptx", EmitKind::kPtx}, {"cubin", EmitKind::kCubin}, {"report", EmitKind::kReport}};
     std::vector<std::string> names;
     split_commas(text, names);
     if (names.empty()) refuse("--emit", "names nothing; write for example --emit cu,ptx");
     for (const std::string& name : names) c.emit.push_back(choose("--emit", name, kinds));
   });
   add_arch(sub, [&c](const std::string& arch) { c.archs.push_back(arch); });
-  value(sub, "--report", "FORMAT", "The report for people, beside the JSON one: md or none (default md)", [&c](const std::string& text) {
-    c.report_markdown = choose("--report", text, Choices<bool>{{"md", true}, {"none", false}});
-  });
+  value(sub, "--report", "FORMAT", "The report for people, beside the JSON one: md or none (default md)",
+        [&c](const std::string& text) { c.report_markdown = choose("--report", text, Choices<bool>{{"md", true}, {"none", false}}); });
   sub.add_flag("--json", c.json, "What was written, as JSON on stdout");
   add_compile_flags(sub, c.flags);
 }
 
 void add_run(CLI::App& app, RunCommand& c) {
-  CLI::App& sub = command(app, "run", "Run a graph, or what compile wrote", "fusec run model.fusion.json --device cpu --outputs out.safetensors");
+  CLI::App& sub =
+      command(app, "run", "Run a graph, or what compile wrote", "fusec run model.fusion.json --device cpu --outputs out.safetensors");
   sub.add_option("graph", c.graph, "Graph file, - for stdin, or a folder that compile wrote")->type_name("GRAPH");
   value(sub, "--device", "DEVICE", "gpu or cpu (default gpu)", [&c](const std::string& text) {
     c.device = choose("--device", text, Choices<RunCommand::Device>{{"gpu", RunCommand::kGpu}, {"cpu", RunCommand::kCpu}});
   });
-  sub.add_option("--inputs", c.inputs, "Tensor file: .safetensors, .npz or .npy; what it lacks is generated")->type_name("FILE")->take_last();
+  sub.add_option("--inputs", c.inputs, "Tensor file: .safetensors, .npz or .npy; what it lacks is generated")
+      ->type_name("FILE")
+      ->take_last();
   sub.add_option("--outputs", c.outputs, "Tensor file to write")->type_name("FILE")->take_last();
-  value(sub, "--seed", "N", "Seed of generated inputs (default 0)", [&c](const std::string& s) { c.seed = parse_integer<uint64_t>("--seed", s); });
+  value(sub, "--seed", "N", "Seed of generated inputs (default 0)",
+        [&c](const std::string& s) { c.seed = parse_integer<uint64_t>("--seed", s); });
   sub.add_flag("--verify", c.verify, "Compare with the CPU reference; exit 1 when they differ");
   sub.add_flag("--bench", c.bench, "Measure GPU time");
   sub.add_flag("--json", c.json, "JSON on stdout");
@@ -232,7 +238,8 @@ void refuse_extras(const CLI::App& app) {
     std::vector<std::string> commands;
     for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; })) commands.push_back(sub->get_name());
     for (const std::string& word : extras)
-      if (word.empty() || word[0] != '-') throw Failure(Exit::kBadInput, "no command '" + word + "'" + did_you_mean(word, commands) + " ('fusec --help' lists them)");
+      if (word.empty() || word[0] != '-')
+        throw Failure(Exit::kBadInput, "no command '" + word + "'" + did_you_mean(word, commands) + " ('fusec --help' lists them)");
   } else {
     const std::vector<std::string> own = option_names(*chosen[0]);
     options.insert(options.end(), own.begin(), own.end());
@@ -241,7 +248,8 @@ void refuse_extras(const CLI::App& app) {
   const std::string where = chosen.empty() ? "fusec" : "fusec " + chosen[0]->get_name();
   if (word.size() > 1 && word[0] == '-') {
     const std::string name = word.substr(0, word.find('='));
-    throw Failure(Exit::kBadInput, "'" + where + "' has no option '" + name + "'" + did_you_mean(name, options) + " ('" + where + " --help' lists them)");
+    throw Failure(Exit::kBadInput,
+                  "'" + where + "' has no option '" + name + "'" + did_you_mean(name, options) + " ('" + where + " --help' lists them)");
   }
   throw Failure(Exit::kBadInput, "'" + where + "' does not take the argument '" + word + "'");
 }
@@ -253,7 +261,11 @@ void need_graph(bool given, const std::string& name) {
 // --- running -------------------------------------------------------------------------------------------------------------
 
 Console console_from(const CommandTable& t) {
-  const Choices<LogLevel> levels = {{"debug", LogLevel::kDebug}, {"info", LogLevel::kInfo}, {"warning", LogLevel::kWarning}, {"error", LogLevel::kError}, {"off", LogLevel::kOff}};
+  const Choices<LogLevel> levels = {{"debug", LogLevel::kDebug},
+                                    {"info", LogLevel::kInfo},
+                                    {"warning", LogLevel::kWarning},
+                                    {"error", LogLevel::kError},
+                                    {"off", LogLevel::kOff}};
   const LogLevel level = choose("--log-level", t.log_level, levels);
   set_log_level(t.quiet && level < LogLevel::kError ? LogLevel::kError : level);
   enum When { kAuto, kAlways, kNever };

@@ -56,7 +56,7 @@ struct CompileFlags {
   std::string stop_after;               // pass name, or ""
   int64_t pass_limit = -1;
   bool time_passes = false;
-  bool no_cache = false;                // neither read nor write the compile cache
+  bool no_cache = false;  // neither read nor write the compile cache
 };
 
 enum class EmitKind : uint8_t { kCu, kPtx, kCubin, kReport };
@@ -64,25 +64,25 @@ enum class EmitKind : uint8_t { kCu, kPtx, kCubin, kReport };
 struct CompileCommand {
   Console console;
   std::vector<std::string> graphs;
-  std::string out = ".";               // folder
-  std::vector<EmitKind> emit;          // empty: the default set (.cu, .h, PTX, manifest, report)
-  std::vector<std::string> archs;      // "sm_90"; empty: the GPU here, else sm_80
+  std::string out = ".";           // folder
+  std::vector<EmitKind> emit;      // empty: the default set (.cu, .h, PTX, manifest, report)
+  std::vector<std::string> archs;  // "sm_90"; empty: the GPU here, else sm_80
   CompileFlags flags;
-  bool report_markdown = true;         // the report for people, beside the JSON one
-  bool json = false;                   // one object about what was written, on stdout
+  bool report_markdown = true;  // the report for people, beside the JSON one
+  bool json = false;            // one object about what was written, on stdout
 };
 int run_compile(const CompileCommand& command);
 
 struct RunCommand {
   Console console;
-  std::string graph;                   // a graph file, "-", or a folder that `compile` wrote
+  std::string graph;  // a graph file, "-", or a folder that `compile` wrote
   enum Device : uint8_t { kGpu, kCpu } device = kGpu;
-  std::string inputs, outputs;         // tensor files, "" when absent
+  std::string inputs, outputs;  // tensor files, "" when absent
   uint64_t seed = 0;
   bool verify = false;
   bool bench = false;
   bool json = false;
-  std::string arch;                    // "" : the device's own
+  std::string arch;  // "" : the device's own
   CompileFlags flags;
 };
 int run_run(const RunCommand& command);

@@ -6,7 +6,7 @@ CompileOptions options_from(const CompileFlags& flags, const std::string& arch) 
   CompileOptions options;
   options.read.dims = flags.dims;
   options.target = target_for(arch);
-  options.lower.contract = flags.contract;
+  options.emit.contract = flags.contract;
   options.relaxed_casts = flags.relaxed_casts;
   options.skip = flags.skip;
   options.dump_after = flags.dump_after;

@@ -11,7 +11,8 @@ namespace fusec {
 
 namespace {
 
-constexpr std::array<std::string_view, 11> kCategories = {"elementwise", "conversion", "shape", "creation", "reduction", "scan", "sort", "gather", "scatter", "composite", "matrix product"};
+constexpr std::array<std::string_view, 11> kCategories = {"elementwise", "conversion", "shape",   "creation",  "reduction",     "scan",
+                                                          "sort",        "gather",     "scatter", "composite", "matrix product"};
 
 std::string operands_text(const OpInfo& row) {
   if (row.max_operands < 0) return std::to_string(row.min_operands) + "+";
@@ -27,27 +28,37 @@ std::string_view dtypes_text(OpKind kind) {
       static constexpr std::string_view kClasses[] = {"any", "numbers", "floats", "integers", "integers, bool", "bool"};
       return kind == OpKind::kWhere ? "bool, any, any" : kClasses[static_cast<size_t>(row.operands)];
     }
-    case OpCategory::kGather: return "any, index i32 or i64";
-    case OpCategory::kScatter: return "any, index i32 or i64, any";
-    case OpCategory::kComposite: return kind == OpKind::kCrossEntropy ? "floats, index i32 or i64" : "floats";
-    case OpCategory::kMatmul: return "floats";
+    case OpCategory::kGather:
+      return "any, index i32 or i64";
+    case OpCategory::kScatter:
+      return "any, index i32 or i64, any";
+    case OpCategory::kComposite:
+      return kind == OpKind::kCrossEntropy ? "floats, index i32 or i64" : "floats";
+    case OpCategory::kMatmul:
+      return "floats";
     case OpCategory::kScan:
-    case OpCategory::kSort: return "numbers";
-    default: break;
+    case OpCategory::kSort:
+      return "numbers";
+    default:
+      break;
   }
   switch (kind) {
     case OpKind::kUniform:
     case OpKind::kNormal:
     case OpKind::kVar:
     case OpKind::kVarMean:
-    case OpKind::kLogsumexp: return "floats";
+    case OpKind::kLogsumexp:
+      return "floats";
     case OpKind::kMax:
     case OpKind::kMin:
     case OpKind::kArgmax:
-    case OpKind::kArgmin: return "numbers";
+    case OpKind::kArgmin:
+      return "numbers";
     case OpKind::kAll:
-    case OpKind::kAny: return "bool";
-    default: return "any";
+    case OpKind::kAny:
+      return "bool";
+    default:
+      return "any";
   }
 }
 
@@ -72,7 +83,14 @@ struct Row {
 
 Row row_of(OpKind kind) {
   const OpInfo& i = info(kind);
-  return {kind, i.name, kCategories[static_cast<size_t>(i.category)], dtypes_text(kind), operands_text(i), attributes_text(kind), lowers(kind), has_reference(kind)};
+  return {kind,
+          i.name,
+          kCategories[static_cast<size_t>(i.category)],
+          dtypes_text(kind),
+          operands_text(i),
+          attributes_text(kind),
+          lowers(kind),
+          has_reference(kind)};
 }
 
 // One row per spelling: gelu's two kinds are one op to the user.
@@ -92,7 +110,8 @@ std::vector<Row> rows(const std::string& only) {
 std::string table_text(const std::vector<Row>& rows) {
   auto pad = [](std::string text, size_t width) { return text.append(width > text.size() ? width - text.size() : 0, ' ') + "  "; };
   auto line = [&](auto name, auto category, auto operands, auto dtypes, auto cuda, auto cpu, auto attributes) {
-    std::string text = pad(std::string(name), 15) + pad(std::string(category), 14) + pad(std::string(operands), 8) + pad(std::string(dtypes), 27) + pad(cuda, 4) + pad(cpu, 3) + std::string(attributes);
+    std::string text = pad(std::string(name), 15) + pad(std::string(category), 14) + pad(std::string(operands), 8) +
+                       pad(std::string(dtypes), 27) + pad(cuda, 4) + pad(cpu, 3) + std::string(attributes);
     return text.erase(text.find_last_not_of(' ') + 1) + "\n";
   };
   std::string out = line("op", "kind", "operands", "dtypes", "CUDA", "CPU", "attributes (?: optional)");
@@ -117,9 +136,11 @@ std::string table_json(const std::vector<Row>& rows) {
   for (const Row& r : rows) {
     const OpInfo& i = info(r.kind);
     out += out.empty() ? "" : ",\n ";
-    out += "{\"op\": " + json_quote(r.name) + ", \"kind\": " + json_quote(r.category) + ", \"min_operands\": " + std::to_string(i.min_operands) +
-           ", \"max_operands\": " + (i.max_operands < 0 ? "null" : std::to_string(i.max_operands)) + ", \"results\": " + std::to_string(i.results) +
-           ", \"dtypes\": " + json_quote(r.dtypes) + ", " + attributes_json(r.attributes) + ", \"cuda\": " + (r.cuda ? "true" : "false") + ", \"cpu\": " + (r.cpu ? "true" : "false") + "}";
+    out += "{\"op\": " + json_quote(r.name) + ", \"kind\": " + json_quote(r.category) +
+           ", \"min_operands\": " + std::to_string(i.min_operands) +
+           ", \"max_operands\": " + (i.max_operands < 0 ? "null" : std::to_string(i.max_operands)) +
+           ", \"results\": " + std::to_string(i.results) + ", \"dtypes\": " + json_quote(r.dtypes) + ", " + attributes_json(r.attributes) +
+           ", \"cuda\": " + (r.cuda ? "true" : "false") + ", \"cpu\": " + (r.cpu ? "true" : "false") + "}";
   }
   return "[" + out + "]\n";
 }

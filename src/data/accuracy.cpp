@@ -12,13 +12,42 @@ constexpr DType kByPrecision[] = {DType::kF64, DType::kF32, DType::kF16, DType::
 // Functions that the format allows some ulps.
 bool is_inexact_function(OpKind kind) {
   switch (kind) {
-    case OpKind::kExp: case OpKind::kExp2: case OpKind::kExpm1: case OpKind::kLog: case OpKind::kLog2: case OpKind::kLog10: case OpKind::kLog1p:
-    case OpKind::kRsqrt: case OpKind::kReciprocal: case OpKind::kSin: case OpKind::kCos: case OpKind::kTan: case OpKind::kAsin:
-    case OpKind::kAcos: case OpKind::kAtan: case OpKind::kSinh: case OpKind::kCosh: case OpKind::kTanh: case OpKind::kAsinh:
-    case OpKind::kAcosh: case OpKind::kAtanh: case OpKind::kErf: case OpKind::kErfc: case OpKind::kErfinv: case OpKind::kLgamma:
-    case OpKind::kSigmoid: case OpKind::kSilu: case OpKind::kGelu: case OpKind::kGeluTanh: case OpKind::kPow: case OpKind::kAtan2:
-    case OpKind::kHypot: case OpKind::kNormal: return true;
-    default: return false;
+    case OpKind::kExp:
+    case OpKind::kExp2:
+    case OpKind::kExpm1:
+    case OpKind::kLog:
+    case OpKind::kLog2:
+    case OpKind::kLog10:
+    case OpKind::kLog1p:
+    case OpKind::kRsqrt:
+    case OpKind::kReciprocal:
+    case OpKind::kSin:
+    case OpKind::kCos:
+    case OpKind::kTan:
+    case OpKind::kAsin:
+    case OpKind::kAcos:
+    case OpKind::kAtan:
+    case OpKind::kSinh:
+    case OpKind::kCosh:
+    case OpKind::kTanh:
+    case OpKind::kAsinh:
+    case OpKind::kAcosh:
+    case OpKind::kAtanh:
+    case OpKind::kErf:
+    case OpKind::kErfc:
+    case OpKind::kErfinv:
+    case OpKind::kLgamma:
+    case OpKind::kSigmoid:
+    case OpKind::kSilu:
+    case OpKind::kGelu:
+    case OpKind::kGeluTanh:
+    case OpKind::kPow:
+    case OpKind::kAtan2:
+    case OpKind::kHypot:
+    case OpKind::kNormal:
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -31,9 +60,10 @@ int inexact_steps(const Graph& graph, const Op& op, bool contract) {
   if (contract && (op.kind == OpKind::kAdd || op.kind == OpKind::kSub || op.kind == OpKind::kMul || op.kind == OpKind::kLerp)) return 1;
   const bool orders_matter = op.kind == OpKind::kScatter || op.kind == OpKind::kIndexPut
                                  ? graph.attrs(op).accumulate == Accumulate::kAdd || graph.attrs(op).accumulate == Accumulate::kMul
-                                 : op.kind == OpKind::kSum || op.kind == OpKind::kProd || op.kind == OpKind::kMean || op.kind == OpKind::kVar ||
-                                       op.kind == OpKind::kVarMean || op.kind == OpKind::kLogsumexp || op.kind == OpKind::kCumsum ||
-                                       op.kind == OpKind::kCumprod || op.kind == OpKind::kMatmul || op.kind == OpKind::kLinear;
+                                 : op.kind == OpKind::kSum || op.kind == OpKind::kProd || op.kind == OpKind::kMean ||
+                                       op.kind == OpKind::kVar || op.kind == OpKind::kVarMean || op.kind == OpKind::kLogsumexp ||
+                                       op.kind == OpKind::kCumsum || op.kind == OpKind::kCumprod || op.kind == OpKind::kMatmul ||
+                                       op.kind == OpKind::kLinear;
   if (!orders_matter || !is_float(operand)) return 0;
   int64_t terms = 1;
   for (const Operand& in : op.in)

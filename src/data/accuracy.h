@@ -12,7 +12,8 @@ struct Accuracy {
   bool exact = true;
   // Steps of inexact ops and sums on the longest way.
   int depth = 0;
-  // The least exact float type to which an inexact value is rounded on the way: a difference in the last bit of an f32 may become one of a bf16.
+  // The least exact float type to which an inexact value is rounded on the way: a difference in the last bit of an f32 may become one of a
+  // bf16.
   DType roughest = DType::kF64;
 };
 

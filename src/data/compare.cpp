@@ -19,13 +19,20 @@ struct Tolerance {
 // torch.testing.assert_close's, and one step of the format for f8.
 Tolerance tolerance_of(DType t) {
   switch (t) {
-    case DType::kF8E4M3: return {0.125, 0x1p-9};
-    case DType::kF8E5M2: return {0.25, 0x1p-16};
-    case DType::kF16: return {1e-3, 1e-5};
-    case DType::kBF16: return {1.6e-2, 1e-5};
-    case DType::kF32: return {1.3e-6, 1e-5};
-    case DType::kF64: return {1e-7, 1e-7};
-    default: return {0, 0};
+    case DType::kF8E4M3:
+      return {0.125, 0x1p-9};
+    case DType::kF8E5M2:
+      return {0.25, 0x1p-16};
+    case DType::kF16:
+      return {1e-3, 1e-5};
+    case DType::kBF16:
+      return {1.6e-2, 1e-5};
+    case DType::kF32:
+      return {1.3e-6, 1e-5};
+    case DType::kF64:
+      return {1e-7, 1e-7};
+    default:
+      return {0, 0};
   }
 }
 
@@ -45,7 +52,8 @@ double error_of(double got, double expected, const Tolerance& allowed) {
 struct Chunk {
   std::vector<double> real;
   std::vector<int64_t> whole;
-  Chunk(const Tensor& t, int64_t start, int64_t count) : real(static_cast<size_t>(count)), whole(is_float(t.dtype) ? 0 : static_cast<size_t>(count)) {
+  Chunk(const Tensor& t, int64_t start, int64_t count)
+      : real(static_cast<size_t>(count)), whole(is_float(t.dtype) ? 0 : static_cast<size_t>(count)) {
     const std::byte* from = t.data.data() + start * bytes_of(t.dtype);
     convert(t.dtype, from, DType::kF64, real.data(), count);
     if (!whole.empty()) convert(t.dtype, from, DType::kI64, whole.data(), count);
@@ -96,8 +104,8 @@ std::string describe(const Comparison& c, const Tensor& expected) {
   int64_t rest = c.worst_index;
   for (size_t d = expected.shape.size(); d-- > 0; rest /= expected.shape[d])
     position = std::to_string(rest % expected.shape[d]) + (position.empty() ? "" : "," + position);
-  return std::to_string(c.mismatches) + " of " + std::to_string(c.elems) + " elements differ; worst at [" + position + "]: " +
-         number(c.worst_got, expected.dtype) + ", expected " + number(c.worst_expected, expected.dtype);
+  return std::to_string(c.mismatches) + " of " + std::to_string(c.elems) + " elements differ; worst at [" + position +
+         "]: " + number(c.worst_got, expected.dtype) + ", expected " + number(c.worst_expected, expected.dtype);
 }
 
 }  // namespace fusec

@@ -9,7 +9,7 @@ namespace fusec {
 
 struct Comparison {
   int64_t elems = 0, mismatches = 0;
-  int64_t worst_index = -1;     // row-major, of the greatest error over its allowance
+  int64_t worst_index = -1;  // row-major, of the greatest error over its allowance
   double worst_got = 0, worst_expected = 0, worst_error = 0;
   bool ok() const { return mismatches == 0; }
 };

@@ -46,9 +46,15 @@ NamedTensors read_tensors(const std::string& path) {
   NamedTensors tensors;
   try {
     switch (format) {
-      case Format::kSafetensors: tensors = parse_safetensors(bytes); break;
-      case Format::kNpy: tensors = {{stem_of(path), parse_npy(bytes, stem_of(path))}}; break;
-      case Format::kNpz: tensors = parse_npz(std::move(bytes)); break;
+      case Format::kSafetensors:
+        tensors = parse_safetensors(bytes);
+        break;
+      case Format::kNpy:
+        tensors = {{stem_of(path), parse_npy(bytes, stem_of(path))}};
+        break;
+      case Format::kNpz:
+        tensors = parse_npz(std::move(bytes));
+        break;
     }
   } catch (const Malformed& reason) {
     throw Failure(Exit::kBadInput, path + ": " + reason.what());
@@ -65,13 +71,17 @@ void write_tensors(const std::string& path, const NamedTensors& tensors) {
   std::string bytes;
   try {
     switch (format) {
-      case Format::kSafetensors: bytes = format_safetensors(tensors); break;
+      case Format::kSafetensors:
+        bytes = format_safetensors(tensors);
+        break;
       case Format::kNpy:
         if (tensors.size() != 1)
           throw Malformed("an .npy file holds one tensor, not " + std::to_string(tensors.size()) + "; use .npz or .safetensors");
         bytes = format_npy(tensors[0].second, tensors[0].first);
         break;
-      case Format::kNpz: bytes = format_npz(tensors); break;
+      case Format::kNpz:
+        bytes = format_npz(tensors);
+        break;
     }
   } catch (const Malformed& reason) {
     throw Failure(Exit::kBadInput, path + ": " + reason.what());

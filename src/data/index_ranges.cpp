@@ -19,11 +19,15 @@ std::optional<int64_t> indexed_extent(const Graph& graph, const Op& op, size_t a
     case OpKind::kTakeAlongAxis:
     case OpKind::kIndexSelect:
     case OpKind::kScatter:
-    case OpKind::kIndexPut: return at == 1 ? extent(0, dim) : std::nullopt;
-    case OpKind::kEmbedding: return at == 0 ? extent(1, 0) : std::nullopt;
+    case OpKind::kIndexPut:
+      return at == 1 ? extent(0, dim) : std::nullopt;
+    case OpKind::kEmbedding:
+      return at == 0 ? extent(1, 0) : std::nullopt;
     // Classes stand last, before or after the expansion of the op.
-    case OpKind::kCrossEntropy: return at == 1 ? extent(0, graph[op.in[0].value].shape.size() - 1) : std::nullopt;
-    default: return std::nullopt;
+    case OpKind::kCrossEntropy:
+      return at == 1 ? extent(0, graph[op.in[0].value].shape.size() - 1) : std::nullopt;
+    default:
+      return std::nullopt;
   }
 }
 

@@ -41,14 +41,15 @@ void check_given(const Graph& graph, const NamedTensors& given) {
   for (const auto& [name, tensor] : given) {
     if (std::find(names.begin(), names.end(), name) != names.end()) continue;
     const std::string near = nearest(name, names);
-    refuse(fusec::quoted(name) + " in the input file is no input of graph '" + graph.name + "'" + (near.empty() ? "" : "; did you mean '" + near + "'?"));
+    refuse(fusec::quoted(name) + " in the input file is no input of graph '" + graph.name + "'" +
+           (near.empty() ? "" : "; did you mean '" + near + "'?"));
   }
   for (const Input& input : graph.inputs) {
     const Value& value = graph[input.value];
     const Tensor* tensor = find(given, value.name);
     if (tensor && (tensor->dtype != value.dtype || tensor->shape.size() != value.shape.size()))
-      refuse("input '" + value.name + "' is " + std::string(name_of(value.dtype)) + to_string(value.shape, graph.symbols) + " in the graph, but the file has " +
-             type_text(tensor->dtype, tensor->shape));
+      refuse("input '" + value.name + "' is " + std::string(name_of(value.dtype)) + to_string(value.shape, graph.symbols) +
+             " in the graph, but the file has " + type_text(tensor->dtype, tensor->shape));
   }
 }
 
@@ -82,14 +83,16 @@ void check_promises(const Graph& graph, const SymbolValues& values) {
     const Symbol& symbol = graph.symbols[SymbolId(i)];
     const int64_t value = values[SymbolId(i)];
     if (symbol.derived) continue;
-    if (value > symbol.max) refuse("dim '" + symbol.name + "' is " + std::to_string(value) + ", above its max of " + std::to_string(symbol.max));
+    if (value > symbol.max)
+      refuse("dim '" + symbol.name + "' is " + std::to_string(value) + ", above its max of " + std::to_string(symbol.max));
     if (symbol.multiple_of > 1 && value % symbol.multiple_of != 0)
-      refuse("dim '" + symbol.name + "' is " + std::to_string(value) + ", not a multiple of " + std::to_string(symbol.multiple_of) + " as the graph promises");
+      refuse("dim '" + symbol.name + "' is " + std::to_string(value) + ", not a multiple of " + std::to_string(symbol.multiple_of) +
+             " as the graph promises");
   }
   for (const Graph::Constraint& c : graph.constraints)
     if (evaluate(c.lhs, values) > evaluate(c.rhs, values))
-      refuse("these sizes do not fit the graph: " + to_string(c.lhs, graph.symbols) + " = " + std::to_string(evaluate(c.lhs, values)) + " must be at most " +
-             to_string(c.rhs, graph.symbols) + " = " + std::to_string(evaluate(c.rhs, values)));
+      refuse("these sizes do not fit the graph: " + to_string(c.lhs, graph.symbols) + " = " + std::to_string(evaluate(c.lhs, values)) +
+             " must be at most " + to_string(c.rhs, graph.symbols) + " = " + std::to_string(evaluate(c.rhs, values)));
 }
 
 // --- generated data -----------------------------------------------------------------------------------------------------------
@@ -178,7 +181,8 @@ void fill_permutations(Tensor& out, const RandomWords& random, int64_t n) {
 void fill_default(Tensor& out, const RandomWords& random, const std::string& name, std::optional<int64_t> range) {
   if (is_float(out.dtype)) return fill_normal(out, random);
   if (out.dtype == DType::kBool) return fill_randint(out, random, 0, 2);
-  if (range && *range == 0 && out.elems() > 0) refuse("input '" + name + "' indexes an empty dimension: no value is valid; give data or an init");
+  if (range && *range == 0 && out.elems() > 0)
+    refuse("input '" + name + "' indexes an empty dimension: no value is valid; give data or an init");
   if (range) return fill_randint(out, random, 0, std::max<int64_t>(1, *range));
   fill_randint(out, random, out.dtype == DType::kU8 ? 0 : -8, 8);
 }
@@ -188,14 +192,29 @@ Tensor generated(const Value& value, const Input& input, const Extents& shape, s
   const RandomWords random{seed, stream_of(value.name)};
   const Init& init = input.init;
   switch (init.kind) {
-    case Init::kDefault: fill_default(out, random, value.name, range); break;
-    case Init::kNormal: fill_normal(out, random); break;
-    case Init::kUniform: fill_uniform(out, random, init.lo, init.hi); break;
-    case Init::kZeros: break;
-    case Init::kOnes: fill_pairs(out, [](int64_t) { return std::array<int64_t, 2>{1, 1}; }); break;
-    case Init::kArange: fill_pairs(out, [](int64_t p) { return std::array<int64_t, 2>{2 * p, 2 * p + 1}; }); break;
-    case Init::kRandint: fill_randint(out, random, init.from, init.to); break;
-    case Init::kPermutation: fill_permutations(out, random, init.to); break;
+    case Init::kDefault:
+      fill_default(out, random, value.name, range);
+      break;
+    case Init::kNormal:
+      fill_normal(out, random);
+      break;
+    case Init::kUniform:
+      fill_uniform(out, random, init.lo, init.hi);
+      break;
+    case Init::kZeros:
+      break;
+    case Init::kOnes:
+      fill_pairs(out, [](int64_t) { return std::array<int64_t, 2>{1, 1}; });
+      break;
+    case Init::kArange:
+      fill_pairs(out, [](int64_t p) { return std::array<int64_t, 2>{2 * p, 2 * p + 1}; });
+      break;
+    case Init::kRandint:
+      fill_randint(out, random, init.from, init.to);
+      break;
+    case Init::kPermutation:
+      fill_permutations(out, random, init.to);
+      break;
   }
   return out;
 }
@@ -262,7 +281,8 @@ SymbolValues bind_symbols(const Graph& graph, const NamedTensors& given) {
     Extents expected;
     for (const Size& s : value.shape) expected.push_back(evaluate(s, values));
     if (expected != tensor->shape)
-      refuse("input '" + value.name + "' is " + type_text(value.dtype, expected) + " in the graph, but the file has " + type_text(tensor->dtype, tensor->shape));
+      refuse("input '" + value.name + "' is " + type_text(value.dtype, expected) + " in the graph, but the file has " +
+             type_text(tensor->dtype, tensor->shape));
   }
   check_promises(graph, values);
   return values;
@@ -278,7 +298,8 @@ std::vector<Tensor> make_inputs(const Graph& graph, const NamedTensors& given, u
     for (const Size& s : value.shape) shape.push_back(s.value());
     const Tensor* tensor = find(given, value.name);
     if (tensor && tensor->shape != shape)
-      refuse("input '" + value.name + "' is " + type_text(value.dtype, shape) + " in the graph, but the file has " + type_text(tensor->dtype, tensor->shape));
+      refuse("input '" + value.name + "' is " + type_text(value.dtype, shape) + " in the graph, but the file has " +
+             type_text(tensor->dtype, tensor->shape));
     if (tensor) {
       tensors.push_back(*tensor);
     } else if (input.scalar_value) {

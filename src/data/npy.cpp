@@ -27,7 +27,8 @@ struct Header {
 };
 
 DType dtype_of(std::string_view descr) {
-  if (!descr.empty() && descr[0] == '>') throw Malformed("big-endian data (" + fusec::quoted(std::string(descr)) + ") is not read; convert it with .astype(…newbyteorder('<'))");
+  if (!descr.empty() && descr[0] == '>')
+    throw Malformed("big-endian data (" + fusec::quoted(std::string(descr)) + ") is not read; convert it with .astype(…newbyteorder('<'))");
   const std::string_view type = descr.substr(descr.empty() ? 0 : descr.find_first_not_of("<|=") == 0 ? 0 : 1);
   for (const NpyType& t : kTypes)
     if (t.descr == type) return t.dtype;
@@ -165,7 +166,8 @@ std::string format_npy(const Tensor& tensor, const std::string& name) {
   for (const NpyType& t : kTypes)
     if (t.dtype == tensor.dtype) descr = (bytes_of(t.dtype) == 1 ? "|" : "<") + std::string(t.descr);
   if (descr.empty())
-    throw Malformed("NumPy files have no " + std::string(name_of(tensor.dtype)) + " (" + fusec::quoted(name) + "); use .safetensors, or cast in the graph");
+    throw Malformed("NumPy files have no " + std::string(name_of(tensor.dtype)) + " (" + fusec::quoted(name) +
+                    "); use .safetensors, or cast in the graph");
   std::string dict = "{'descr': '" + descr + "', 'fortran_order': False, 'shape': (";
   for (int64_t size : tensor.shape) dict += std::to_string(size) + ", ";
   if (tensor.shape.size() > 1) dict.resize(dict.size() - 2);

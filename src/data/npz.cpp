@@ -89,7 +89,8 @@ NamedTensors parse_npz(std::string bytes) {
   for (int at = unzGoToFirstFile(archive.get()); at != UNZ_END_OF_LIST_OF_FILE; at = unzGoToNextFile(archive.get())) {
     if (at != UNZ_OK) throw Malformed("the archive's directory is damaged");
     unz_file_info64 about{};
-    if (unzGetCurrentFileInfo64(archive.get(), &about, nullptr, 0, nullptr, 0, nullptr, 0) != UNZ_OK) throw Malformed("the archive's directory is damaged");
+    if (unzGetCurrentFileInfo64(archive.get(), &about, nullptr, 0, nullptr, 0, nullptr, 0) != UNZ_OK)
+      throw Malformed("the archive's directory is damaged");
     std::string name(about.size_filename + 1, '\0');
     unzGetCurrentFileInfo64(archive.get(), &about, name.data(), about.size_filename + 1, nullptr, 0, nullptr, 0);
     name.pop_back();
@@ -112,7 +113,8 @@ std::string format_npz(const NamedTensors& tensors) {
     for (const auto& [name, tensor] : tensors) {
       const std::string content = format_npy(tensor, name);
       const bool zip64 = content.size() > 0xf0000000u;
-      written = written && zipOpenNewFileInZip64(archive, (name + ".npy").c_str(), &about, nullptr, 0, nullptr, 0, nullptr, 0, 0, zip64) == ZIP_OK;
+      written = written &&
+                zipOpenNewFileInZip64(archive, (name + ".npy").c_str(), &about, nullptr, 0, nullptr, 0, nullptr, 0, 0, zip64) == ZIP_OK;
       for (size_t done = 0; written && done < content.size();) {
         const auto count = static_cast<unsigned>(std::min<size_t>(content.size() - done, size_t{1} << 30));
         written = zipWriteInFileInZip(archive, content.data() + done, count) == ZIP_OK;

@@ -68,13 +68,15 @@ Entry entry_of(const std::string& name, const Json& item, int64_t data_bytes) {
   if (!item.is_object()) throw Malformed(fusec::quoted(name) + " is no object");
   for (const char* key : {"dtype", "shape", "data_offsets"})
     if (!item.contains(key)) throw Malformed(fusec::quoted(name) + " has no " + key);
-  Entry entry{name, dtype_of(name, item["dtype"]), sizes_of(name, item["shape"], "shape"), sizes_of(name, item["data_offsets"], "data_offsets")};
+  Entry entry{name, dtype_of(name, item["dtype"]), sizes_of(name, item["shape"], "shape"),
+              sizes_of(name, item["data_offsets"], "data_offsets")};
   const auto& range = entry.range;
   if (range.size() != 2 || range[0] > range[1] || range[1] > data_bytes)
     throw Malformed("the data_offsets of " + fusec::quoted(name) + " lie outside the file");
   const int64_t bytes = checked_bytes(entry.dtype, entry.shape);
   if (range[1] - range[0] != bytes)
-    throw Malformed(fusec::quoted(name) + " has " + std::to_string(range[1] - range[0]) + " bytes of data; its shape needs " + std::to_string(bytes));
+    throw Malformed(fusec::quoted(name) + " has " + std::to_string(range[1] - range[0]) + " bytes of data; its shape needs " +
+                    std::to_string(bytes));
   return entry;
 }
 
@@ -85,7 +87,9 @@ void check_cover(const std::vector<Entry>& entries, int64_t data_bytes) {
   std::sort(order.begin(), order.end(), [](const Entry* a, const Entry* b) { return a->range < b->range; });
   int64_t at = 0;
   for (const Entry* e : order) {
-    if (e->range[0] != at) throw Malformed("the data of " + fusec::quoted(e->name) + (e->range[0] < at ? " overlaps another tensor's" : " does not follow the data before it"));
+    if (e->range[0] != at)
+      throw Malformed("the data of " + fusec::quoted(e->name) +
+                      (e->range[0] < at ? " overlaps another tensor's" : " does not follow the data before it"));
     at = e->range[1];
   }
   if (at != data_bytes) throw Malformed("the file has " + std::to_string(data_bytes - at) + " bytes that belong to no tensor");

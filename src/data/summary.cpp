@@ -101,7 +101,8 @@ std::string summary_json(const NamedTensors& tensors) {
     const Summary s = summarize(tensor);
     text += (i ? ", " : "") + ("{\"name\": \"" + name) + "\", \"dtype\": \"" + std::string(name_of(tensor.dtype)) + "\", \"shape\": [";
     for (size_t d = 0; d < tensor.shape.size(); ++d) text += (d ? ", " : "") + std::to_string(tensor.shape[d]);
-    text += "], \"min\": " + json_number(s.least) + ", \"max\": " + json_number(s.greatest) + ", \"nan\": " + std::to_string(s.nans) + ", \"first\": [";
+    text += "], \"min\": " + json_number(s.least) + ", \"max\": " + json_number(s.greatest) + ", \"nan\": " + std::to_string(s.nans) +
+            ", \"first\": [";
     for (size_t k = 0; k < s.first.size(); ++k) text += (k ? ", " : "") + json_number(s.first[k]);
     text += "]}";
   }

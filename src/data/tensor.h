@@ -20,9 +20,13 @@ struct Tensor {
   Tensor(DType t, std::vector<int64_t> s);  // zero-filled
   int64_t elems() const;
   template <class T>
-  T* as() { return reinterpret_cast<T*>(data.data()); }
+  T* as() {
+    return reinterpret_cast<T*>(data.data());
+  }
   template <class T>
-  const T* as() const { return reinterpret_cast<const T*>(data.data()); }
+  const T* as() const {
+    return reinterpret_cast<const T*>(data.data());
+  }
   bool operator==(const Tensor&) const = default;
 };
 

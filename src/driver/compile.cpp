@@ -173,8 +173,7 @@ std::optional<Compilation> compile(const SourceText& source, const CompileOption
   Stages stages(options);
   Compilation c;
   std::optional<Graph> graph;
-  stages.run(
-      "read", [&] { graph = read_graph(source, options.read, diagnostics); }, [&] { return graph ? print(*graph) : ""; });
+  stages.run("read", [&] { graph = read_graph(source, options.read, diagnostics); }, [&] { return graph ? print(*graph) : ""; });
   if (!graph || diagnostics.has_errors()) return std::nullopt;
   // From here on the graph keeps every rule of the format: whatever fails is a bug of ours.
   c.graph = *graph;
@@ -199,7 +198,12 @@ std::optional<Compilation> compile(const SourceText& source, const CompileOption
       [&] { return print(c.rewritten, c.segmentation); });
   if (!options.stop_after_segment && !stages.stop_after("segment"))
     c.lower_ms = stages.run(
-        "lower", [&] { c.program = lower(c.rewritten, c.segmentation, options.target, options.lower); },
+        "lower",
+        [&] {
+          Lowered lowered = lower(c.rewritten, c.segmentation, options.target);
+          emit_program(c.rewritten, lowered.kernels, options.emit, lowered.program);
+          c.program = std::move(lowered.program);
+        },
         [&] { return c.program->cuda_source; });
   if (stages.stop_after("segment")) c.stopped_text = print(c.rewritten, c.segmentation);
   if (stages.stop_after("lower") && c.program) c.stopped_text = c.program->cuda_source;

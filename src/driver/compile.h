@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "emit/program.h"
 #include "graph/graph.h"
 #include "kernel/program.h"
 #include "lower/lower.h"
@@ -18,7 +19,7 @@ namespace fusec {
 struct CompileOptions {
   ReadOptions read;
   Target target;
-  LowerOptions lower;
+  EmitOptions emit;
   bool relaxed_casts = false;
   bool stop_after_segment = false;      // --emit report: no lowering, so ops without one are allowed
   std::vector<std::string> skip;        // optional passes by name

@@ -7,8 +7,8 @@
 #include "emit/expression.h"
 #include "emit/names.h"
 #include "graph/literal.h"
-#include "lower/magnitude.h"
-#include "lower/visit.h"
+#include "kernel/magnitude.h"
+#include "kernel/visit.h"
 #include "support/check.h"
 
 namespace fusec {
@@ -31,9 +31,15 @@ std::string op_comment(const Graph& graph, OpId id) {
 // What does not depend on u is computed once, before the loop over u.
 class PartWriter {
  public:
-  PartWriter(const Graph& graph, const Kernel& kernel, const Part& part, const std::vector<std::string>& buffer_names, bool contract, NameScope scope,
-             std::string indent)
-      : graph_(graph), kernel_(kernel), part_(part), buffers_(buffer_names), contract_(contract), scope_(std::move(scope)), indent_(std::move(indent)) {
+  PartWriter(const Graph& graph, const Kernel& kernel, const Part& part, const std::vector<std::string>& buffer_names, bool contract,
+             NameScope scope, std::string indent)
+      : graph_(graph),
+        kernel_(kernel),
+        part_(part),
+        buffers_(buffer_names),
+        contract_(contract),
+        scope_(std::move(scope)),
+        indent_(std::move(indent)) {
     const size_t n = part.nodes.size();
     repeats_ = part.unroll > 1;
     const std::vector<bool> free_u = repeats_ ? independent_nodes(part, part.serial) : std::vector<bool>(n, true);
@@ -103,7 +109,9 @@ class PartWriter {
   std::string threads_text() const { return size_text(part_.grid.elems, graph_.symbols, wide()); }
   // The grid covers the elements exactly: no thread is idle.
   bool covers_exactly() const { return part_.grid.elems.is_constant() && part_.grid.elems.value() % part_.grid.per_block == 0; }
-  std::string bounds() const { return part_.has_tail ? "t * " + std::to_string(part_.vector) + " < " + threads_text() : "t < " + threads_text(); }
+  std::string bounds() const {
+    return part_.has_tail ? "t * " + std::to_string(part_.vector) + " < " + threads_text() : "t < " + threads_text();
+  }
 
   void write_indices(const std::string& first_block) {
     if (part_.dims.empty()) {
@@ -113,7 +121,8 @@ class PartWriter {
     const std::string block = first_block.empty() ? "blockIdx.x" : "(blockIdx.x - " + first_block + ")";
     const std::string cast = wide() ? "(long long)" : "";
     const int per_block = kernel_.block * (strided_repeat() ? part_.unroll : 1);
-    line("const " + std::string(index_type()) + (strided_repeat() ? " t0 = " : " t = ") + cast + block + " * " + std::to_string(per_block) + " + threadIdx.x;");
+    line("const " + std::string(index_type()) + (strided_repeat() ? " t0 = " : " t = ") + cast + block + " * " + std::to_string(per_block) +
+         " + threadIdx.x;");
     if (!strided_repeat()) write_thread_indices("return;");
   }
 
@@ -123,7 +132,8 @@ class PartWriter {
     if (part_.has_tail) {
       // Lanes past the end exist in the last vector only.
       const std::string left = threads_text() + " - t * " + std::to_string(part_.vector);
-      line("const int count = " + left + " < " + std::to_string(part_.vector) + " ? (int)(" + left + ") : " + std::to_string(part_.vector) + ";");
+      line("const int count = " + left + " < " + std::to_string(part_.vector) + " ? (int)(" + left + ") : " + std::to_string(part_.vector) +
+           ";");
       line("const bool whole = count == " + std::to_string(part_.vector) + ";");
     }
   }
@@ -139,30 +149,33 @@ class PartWriter {
       const Node& load = part_.nodes[s.load];
       const std::string type = storage_type(load.dtype), name = names_[s.load.index];
       const int passes = static_cast<int>(part_.space.extent(s.pass).value());
-      line("// " + name + ": a tile of " + std::to_string(tile.rows) + " by " + std::to_string(tile.columns) + " through shared memory, read along its own rows");
+      line("// " + name + ": a tile of " + std::to_string(tile.rows) + " by " + std::to_string(tile.columns) +
+           " through shared memory, read along its own rows");
       line("__shared__ " + type + " " + name + "[" + std::to_string(tile.columns) + "][" + std::to_string(tile.rows + 1) + "];");
       open("{");
-      line("const " + std::string(index_type()) + " " + part_.space[s.vector].name + " = threadIdx.x % " + size_text(part_.space.extent(s.vector), graph_.symbols, false) + ", " +
-           part_.space[s.column].name + " = threadIdx.x / " + size_text(part_.space.extent(s.vector), graph_.symbols, false) + ";");
+      line("const " + std::string(index_type()) + " " + part_.space[s.vector].name + " = threadIdx.x % " +
+           size_text(part_.space.extent(s.vector), graph_.symbols, false) + ", " + part_.space[s.column].name + " = threadIdx.x / " +
+           size_text(part_.space.extent(s.vector), graph_.symbols, false) + ";");
       const std::string vec = "Vec<" + type + ", " + std::to_string(s.width) + ">";
       const std::string each = "for (int pass = 0; pass < " + std::to_string(passes) + "; ++pass) ";
       line(vec + " piece[" + std::to_string(passes) + "] = {};");
       line("#pragma unroll");
       const std::string guard = guard_text(part_.space, s.guard, wide());
-      line(each + (guard.empty() ? "" : "if (" + guard + ") ") + "piece[pass] = fs_load<" + std::to_string(s.width) + ", " + std::to_string(s.width) + ">(" +
-           buffers_[load.buffer.index] + " + " + index_text(part_.space, s.index, wide()) + ");");
+      line(each + (guard.empty() ? "" : "if (" + guard + ") ") + "piece[pass] = fs_load<" + std::to_string(s.width) + ", " +
+           std::to_string(s.width) + ">(" + buffers_[load.buffer.index] + " + " + index_text(part_.space, s.index, wide()) + ");");
       line("#pragma unroll");
       open(each + "{");
       line("#pragma unroll");
-      line("for (int k = 0; k < " + std::to_string(s.width) + "; ++k) " + name + "[pass * " + size_text(part_.space.extent(s.column), graph_.symbols, false) + " + " +
-           part_.space[s.column].name + "][" + part_.space[s.vector].name + " * " + std::to_string(s.width) + " + k] = piece[pass].at[k];");
+      line("for (int k = 0; k < " + std::to_string(s.width) + "; ++k) " + name + "[pass * " +
+           size_text(part_.space.extent(s.column), graph_.symbols, false) + " + " + part_.space[s.column].name + "][" +
+           part_.space[s.vector].name + " * " + std::to_string(s.width) + " + k] = piece[pass].at[k];");
       close();
       close();
     }
     line("__syncthreads();");
     const std::string vectors = std::to_string(tile.columns / part_.vector);
-    line("const " + std::string(index_type()) + " " + part_.space[tile.column_vector].name + " = threadIdx.x % " + vectors + ", " + part_.space[tile.row].name + " = threadIdx.x / " +
-         vectors + ";");
+    line("const " + std::string(index_type()) + " " + part_.space[tile.column_vector].name + " = threadIdx.x % " + vectors + ", " +
+         part_.space[tile.row].name + " = threadIdx.x / " + vectors + ";");
   }
 
   // --- names
@@ -181,8 +194,10 @@ class PartWriter {
     for (size_t i = 0; i < part_.nodes.size(); ++i) {
       const Node& n = part_.nodes[NodeId(i)];
       if (n.kind == Node::kConstant) names_[i] = literal_text(n.constant, n.dtype);
-      else if (n.kind == Node::kScalar) names_[i] = n.dtype == DType::kBool ? "(" + buffers_[n.buffer.index] + " != 0)" : buffers_[n.buffer.index];
-      else if (n.kind == Node::kLoad) names_[i] = scope_.take(kernel_.buffers[n.buffer].value + (staged_.contains(static_cast<uint32_t>(i)) ? "_tile" : "_x"));
+      else if (n.kind == Node::kScalar)
+        names_[i] = n.dtype == DType::kBool ? "(" + buffers_[n.buffer.index] + " != 0)" : buffers_[n.buffer.index];
+      else if (n.kind == Node::kLoad)
+        names_[i] = scope_.take(kernel_.buffers[n.buffer].value + (staged_.contains(static_cast<uint32_t>(i)) ? "_tile" : "_x"));
       else names_[i] = scope_.take(graph_.name_of(n.op));
     }
   }
@@ -205,7 +220,10 @@ class PartWriter {
     if (auto it = staged_.find(id.index); it != staged_.end()) {
       const Tile& tile = *part_.tile;
       const std::string column = part_.space[tile.column_vector].name;
-      const std::string row = part_.space[tile.row].name + (part_.serial.valid() ? " + " + part_.space[part_.serial].name + " * " + size_text(part_.space.extent(tile.row), graph_.symbols, false) : "");
+      const std::string row =
+          part_.space[tile.row].name + (part_.serial.valid() ? " + " + part_.space[part_.serial].name + " * " +
+                                                                   size_text(part_.space.extent(tile.row), graph_.symbols, false)
+                                                             : "");
       text += "[" + (part_.vector > 1 ? column + " * " + std::to_string(part_.vector) + " + lane" : column) + "][" + row + "]";
     } else {
       if (in_u_[i]) text += "[u]";
@@ -261,8 +279,8 @@ class PartWriter {
       std::string condition = guard;
       if (part_.has_tail) condition += (condition.empty() ? "" : " && ") + std::string("lane < count");
       line("#pragma unroll");
-      line("for (int lane = 0; lane < " + lanes + "; ++lane) " + (condition.empty() ? "" : "if (" + condition + ") ") + target + ".at[lane] = " + pointer + "[" +
-           index_text(part_.space, n.index, wide()) + "];");
+      line("for (int lane = 0; lane < " + lanes + "; ++lane) " + (condition.empty() ? "" : "if (" + condition + ") ") + target +
+           ".at[lane] = " + pointer + "[" + index_text(part_.space, n.index, wide()) + "];");
     }
   }
 
@@ -276,11 +294,16 @@ class PartWriter {
       dtypes.push_back(part_.nodes[in].dtype);
     }
     switch (n.kind) {
-      case Node::kOp: return op_text(graph_, graph_[n.op], operands, dtypes, contract_);
-      case Node::kSelect: return guard_text(part_.space, n.guard, wide()) + " ? " + operands[0] + " : " + operands[1];
-      case Node::kIndex: return iota_text(n);
-      case Node::kRandom: return random_text(n);
-      default: FUSEC_CHECK(false, "no value text");
+      case Node::kOp:
+        return op_text(graph_, graph_[n.op], operands, dtypes, contract_);
+      case Node::kSelect:
+        return guard_text(part_.space, n.guard, wide()) + " ? " + operands[0] + " : " + operands[1];
+      case Node::kIndex:
+        return iota_text(n);
+      case Node::kRandom:
+        return random_text(n);
+      default:
+        FUSEC_CHECK(false, "no value text");
     }
     return "";
   }
@@ -304,10 +327,15 @@ class PartWriter {
   std::string random_text(const Node& n) const {
     const Op& op = graph_[n.op];
     const Attrs& a = graph_.attrs(op);
-    const std::string args = "(" + std::to_string(a.seed) + "ull, " + std::to_string(a.stream) + "ull, " + index_text(part_.space, n.index, wide()) + ")";
+    const std::string args =
+        "(" + std::to_string(a.seed) + "ull, " + std::to_string(a.stream) + "ull, " + index_text(part_.space, n.index, wide()) + ")";
     if (op.kind == OpKind::kNormal) return n.dtype == DType::kF64 ? "fs_normal_f64" + args : narrow_text("fs_normal" + args, n.dtype);
     if (n.dtype == DType::kF64) return "fs_uniform_f64" + args;
-    const int bits = n.dtype == DType::kF32 ? 24 : n.dtype == DType::kF16 ? 11 : n.dtype == DType::kBF16 ? 8 : n.dtype == DType::kF8E4M3 ? 4 : 3;
+    const int bits = n.dtype == DType::kF32      ? 24
+                     : n.dtype == DType::kF16    ? 11
+                     : n.dtype == DType::kBF16   ? 8
+                     : n.dtype == DType::kF8E4M3 ? 4
+                                                 : 3;
     return narrow_text("fs_uniform<" + std::to_string(bits) + ">" + args, n.dtype);
   }
 
@@ -321,7 +349,8 @@ class PartWriter {
       if (kind != OpKind::kSin && kind != OpKind::kCos) continue;
       by_operand[{n.in[0], kind}] = NodeId(i);
       const OpKind other = kind == OpKind::kSin ? OpKind::kCos : OpKind::kSin;
-      if (auto it = by_operand.find({n.in[0], other}); it != by_operand.end()) sine_partner_[i] = it->second, sine_partner_[it->second.index] = NodeId(i);
+      if (auto it = by_operand.find({n.in[0], other}); it != by_operand.end())
+        sine_partner_[i] = it->second, sine_partner_[it->second.index] = NodeId(i);
     }
   }
 
@@ -338,7 +367,8 @@ class PartWriter {
         args += ", &" + ref(one);
         written_.insert(one.index);
       }
-      line((bounds_[n.in[0].index] <= kBoundedAngle ? "fs_sincos_bounded(" : "sincosf(") + ref(n.in[0]) + args + ");" + comment + ", " + op_comment(graph_, part_.nodes[partner].op));
+      line((bounds_[n.in[0].index] <= kBoundedAngle ? "fs_sincos_bounded(" : "sincosf(") + ref(n.in[0]) + args + ");" + comment + ", " +
+           op_comment(graph_, part_.nodes[partner].op));
       return;
     }
     std::string text = value_text(n);
@@ -366,7 +396,8 @@ class PartWriter {
 
   void write_scalar_store(const Store& s) {
     const std::string guard = guard_text(part_.space, s.guard, wide());
-    line((guard.empty() ? "" : "if (" + guard + ") ") + buffers_[s.buffer.index] + "[" + index_text(part_.space, s.index, wide()) + "] = " + stored_value(s) + ";");
+    line((guard.empty() ? "" : "if (" + guard + ") ") + buffers_[s.buffer.index] + "[" + index_text(part_.space, s.index, wide()) +
+         "] = " + stored_value(s) + ";");
   }
 
   // --- scopes
@@ -406,7 +437,8 @@ class PartWriter {
     std::vector<std::string> results;
     for (const Store* s : stores) {
       results.push_back(access_width(s->index) > 0 ? scope_.take(kernel_.buffers[s->buffer].value + "_y") : "");
-      if (!results.back().empty()) line("Vec<" + std::string(storage_type(kernel_.buffers[s->buffer].dtype)) + ", " + lanes + "> " + results.back() + ";");
+      if (!results.back().empty())
+        line("Vec<" + std::string(storage_type(kernel_.buffers[s->buffer].dtype)) + ", " + lanes + "> " + results.back() + ";");
     }
     line("#pragma unroll");
     open("for (int lane = 0; lane < " + lanes + "; ++lane) {");
@@ -421,7 +453,8 @@ class PartWriter {
       }
       std::string guard = guard_text(part_.space, s.guard, wide());
       if (part_.has_tail) guard += (guard.empty() ? "" : " && ") + std::string("lane < count");
-      line((guard.empty() ? "" : "if (" + guard + ") ") + buffers_[s.buffer.index] + "[" + index_text(part_.space, s.index, wide()) + "] = " + value + ";");
+      line((guard.empty() ? "" : "if (" + guard + ") ") + buffers_[s.buffer.index] + "[" + index_text(part_.space, s.index, wide()) +
+           "] = " + value + ";");
     }
     close();
     for (size_t k = 0; k < stores.size(); ++k) {
@@ -532,9 +565,12 @@ std::string emit_kernel(const Graph& graph, const Kernel& kernel, bool contract)
       constant_blocks += (elems.value() + part.grid.per_block - 1) / part.grid.per_block;
       next = std::to_string(constant_blocks);
     } else {
-      next = "(" + (first_block.empty() ? "" : first_block + " + ") + "(" + size_text(elems, graph.symbols, true) + " + " + per + " - 1) / " + per + ")";
+      next = "(" + (first_block.empty() ? "" : first_block + " + ") + "(" + size_text(elems, graph.symbols, true) + " + " + per +
+             " - 1) / " + per + ")";
     }
-    if (several) out += p + 1 < kernel.parts.size() ? "  " + std::string(p > 0 ? "} else " : "") + "if (blockIdx.x < " + next + ") {\n" : "  } else {\n";
+    if (several)
+      out +=
+          p + 1 < kernel.parts.size() ? "  " + std::string(p > 0 ? "} else " : "") + "if (blockIdx.x < " + next + ") {\n" : "  } else {\n";
     PartWriter writer(graph, kernel, part, names, contract, scope, indent);
     out += writer.write(p > 0 ? first_block : "");
     first_block = next;

@@ -14,15 +14,24 @@ const char* storage_type(DType dtype) {
     case DType::kBool:
     case DType::kU8:
     case DType::kF8E4M3:
-    case DType::kF8E5M2: return "unsigned char";
-    case DType::kI8: return "signed char";
-    case DType::kI16: return "short";
-    case DType::kI32: return "int";
-    case DType::kI64: return "long long";
-    case DType::kF16: return "__half";
-    case DType::kBF16: return "__nv_bfloat16";
-    case DType::kF32: return "float";
-    case DType::kF64: return "double";
+    case DType::kF8E5M2:
+      return "unsigned char";
+    case DType::kI8:
+      return "signed char";
+    case DType::kI16:
+      return "short";
+    case DType::kI32:
+      return "int";
+    case DType::kI64:
+      return "long long";
+    case DType::kF16:
+      return "__half";
+    case DType::kBF16:
+      return "__nv_bfloat16";
+    case DType::kF32:
+      return "float";
+    case DType::kF64:
+      return "double";
   }
   return "";
 }
@@ -100,21 +109,31 @@ std::string literal_text(const Literal& literal, DType dtype) {
 
 std::string widen_text(const std::string& x, DType dtype) {
   switch (dtype) {
-    case DType::kF8E4M3: return "fs_from_e4m3(" + x + ")";
-    case DType::kF8E5M2: return "fs_from_e5m2(" + x + ")";
-    case DType::kF16: return "__half2float(" + x + ")";
-    case DType::kBF16: return "__bfloat162float(" + x + ")";
-    default: return x;
+    case DType::kF8E4M3:
+      return "fs_from_e4m3(" + x + ")";
+    case DType::kF8E5M2:
+      return "fs_from_e5m2(" + x + ")";
+    case DType::kF16:
+      return "__half2float(" + x + ")";
+    case DType::kBF16:
+      return "__bfloat162float(" + x + ")";
+    default:
+      return x;
   }
 }
 
 std::string narrow_text(const std::string& x, DType dtype) {
   switch (dtype) {
-    case DType::kF8E4M3: return "fs_to_e4m3(" + x + ")";
-    case DType::kF8E5M2: return "fs_to_e5m2(" + x + ")";
-    case DType::kF16: return "__float2half_rn(" + x + ")";
-    case DType::kBF16: return "__float2bfloat16_rn(" + x + ")";
-    default: return x;
+    case DType::kF8E4M3:
+      return "fs_to_e4m3(" + x + ")";
+    case DType::kF8E5M2:
+      return "fs_to_e5m2(" + x + ")";
+    case DType::kF16:
+      return "__float2half_rn(" + x + ")";
+    case DType::kBF16:
+      return "__float2bfloat16_rn(" + x + ")";
+    default:
+      return x;
   }
 }
 
@@ -160,7 +179,8 @@ std::string fill(std::string_view pattern, const std::vector<std::string>& opera
 
 }  // namespace
 
-std::string op_text(const Graph& graph, const Op& op, const std::vector<std::string>& operands, const std::vector<DType>& dtypes, bool contract) {
+std::string op_text(const Graph& graph, const Op& op, const std::vector<std::string>& operands, const std::vector<DType>& dtypes,
+                    bool contract) {
   ValueId result = op.out[0];
   const DType to = graph[result].dtype;
   if (op.kind == OpKind::kCast) return cast_text(operands[0], dtypes[0], to);
@@ -171,7 +191,8 @@ std::string op_text(const Graph& graph, const Op& op, const std::vector<std::str
     if (op.in[i].is_value()) type = graph[op.in[i].value].dtype;
   const DType computing = computing_type(type);
   std::vector<std::string> wide;
-  for (size_t i = 0; i < operands.size(); ++i) wide.push_back(is_narrow_float(dtypes[i]) ? widen_text(operands[i], dtypes[i]) : operands[i]);
+  for (size_t i = 0; i < operands.size(); ++i)
+    wide.push_back(is_narrow_float(dtypes[i]) ? widen_text(operands[i], dtypes[i]) : operands[i]);
   if (contract && op.kind == OpKind::kMul && is_float(computing)) return narrow_text(wide[0] + " * " + wide[1], to);
   const std::string_view pattern = computing == DType::kF64 ? row.cuda_f64 : computing == DType::kF32 ? row.cuda_f32 : row.cuda_int;
   FUSEC_CHECK(!pattern.empty(), std::string(row.name) + " has no CUDA spelling for " + std::string(name_of(type)));
@@ -202,7 +223,8 @@ std::string atom_text(const IndexSpace& space, AtomId id, bool wide) {
   if (a.kind == Atom::kVariable) return a.name;
   const std::string operand = index_text(space, a.operand, wide);
   const bool simple = operand.find(' ') == std::string::npos;
-  return (simple ? operand : "(" + operand + ")") + (a.kind == Atom::kQuotient ? " / " : " % ") + size_text(a.divisor, space.symbols(), wide);
+  return (simple ? operand : "(" + operand + ")") + (a.kind == Atom::kQuotient ? " / " : " % ") +
+         size_text(a.divisor, space.symbols(), wide);
 }
 
 std::string term_text(const IndexSpace& space, AtomId atom, const Size& c, bool wide) {

@@ -17,7 +17,8 @@ std::string cast_text(const std::string& x, DType from, DType to);
 std::string widen_text(const std::string& x, DType dtype);
 std::string narrow_text(const std::string& x, DType dtype);
 // An elementwise op on operands in their register types. `dtypes`: of the operands; a literal already has the computing type.
-std::string op_text(const Graph& graph, const Op& op, const std::vector<std::string>& operands, const std::vector<DType>& dtypes, bool contract);
+std::string op_text(const Graph& graph, const Op& op, const std::vector<std::string>& operands, const std::vector<DType>& dtypes,
+                    bool contract);
 std::string index_text(const IndexSpace& space, const Index& index, bool wide);
 // A conjunction of index ≥ 0, written as comparisons of non-negative sides.
 std::string guard_text(const IndexSpace& space, const std::vector<Index>& guard, bool wide);

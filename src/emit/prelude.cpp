@@ -71,9 +71,11 @@ __device__ __forceinline__ To fs_bitcast(From x) {
   return y;
 }
 )"},
-    {"fs_from_e4m3", R"(__device__ __forceinline__ float fs_from_e4m3(unsigned char x) { return __half2float(__half(__nv_cvt_fp8_to_halfraw(x, __NV_E4M3))); }
+    {"fs_from_e4m3",
+     R"(__device__ __forceinline__ float fs_from_e4m3(unsigned char x) { return __half2float(__half(__nv_cvt_fp8_to_halfraw(x, __NV_E4M3))); }
 )"},
-    {"fs_from_e5m2", R"(__device__ __forceinline__ float fs_from_e5m2(unsigned char x) { return __half2float(__half(__nv_cvt_fp8_to_halfraw(x, __NV_E5M2))); }
+    {"fs_from_e5m2",
+     R"(__device__ __forceinline__ float fs_from_e5m2(unsigned char x) { return __half2float(__half(__nv_cvt_fp8_to_halfraw(x, __NV_E5M2))); }
 )"},
     {"fs_to_e4m3", R"(// Rounds to nearest even, saturating (infinities too); NaN stays.
 __device__ __forceinline__ unsigned char fs_to_e4m3(float x) { return __nv_cvt_float_to_fp8(x, __NV_SATFINITE, __NV_E4M3); }
@@ -227,7 +229,8 @@ __device__ __forceinline__ float fs_exp2_approximate(float x) {
 #endif
 }
 )"},
-    {"fs_tanh", R"(// Near zero x + x³·P(x²), P a minimax polynomial; elsewhere 1 - 2t / (1 + t), t = exp(-2|x|). Both are computed: no branch. Within 4 ulp.
+    {"fs_tanh",
+     R"(// Near zero x + x³·P(x²), P a minimax polynomial; elsewhere 1 - 2t / (1 + t), t = exp(-2|x|). Both are computed: no branch. Within 4 ulp.
 __device__ __forceinline__ float fs_tanh(float x) {
   const float s = x * x;
   const float p = fmaf(fmaf(fmaf(fmaf(-0.0055297627f, s, 0.020482944f), s, -0.053692292f), s, 0.13330883f), s, -0.33333263f);
@@ -237,7 +240,8 @@ __device__ __forceinline__ float fs_tanh(float x) {
   return fabsf(x) < 0.625f ? near_zero : far;
 }
 )"},
-    {"fs_quarter_turns", R"(// x = r + j·π/2 with |r| ≤ π/4, for |x| ≤ 2^17 (infinity and NaN give NaN): π/2 in three parts, each product fused.
+    {"fs_quarter_turns",
+     R"(// x = r + j·π/2 with |r| ≤ π/4, for |x| ≤ 2^17 (infinity and NaN give NaN): π/2 in three parts, each product fused.
 struct fs_quarter_turns {
   float r;
   int j;
@@ -363,7 +367,8 @@ __device__ __forceinline__ float fs_normal(unsigned long long seed, unsigned lon
   return radius * (i % 2 == 0 ? cospif(turn) : sinpif(turn));
 }
 )"},
-    {"fs_normal_f64", R"(__device__ __forceinline__ double fs_normal_f64(unsigned long long seed, unsigned long long stream, unsigned long long i) {
+    {"fs_normal_f64",
+     R"(__device__ __forceinline__ double fs_normal_f64(unsigned long long seed, unsigned long long stream, unsigned long long i) {
   const fs_words r = fs_philox(seed, stream, i / 4);
   const unsigned long long a = r.w[i % 4 / 2 * 2] + 1ull;
   const unsigned b = r.w[i % 4 / 2 * 2 + 1];
@@ -393,7 +398,8 @@ std::string prelude_for(const std::string& code) {
   // Backwards, so that what an entry needs (above it) is seen before it is asked for.
   for (size_t i = kCount; i-- > 0;) {
     needed[i] = mentions(code, kEntries[i].name);
-    for (size_t user = i + 1; user < kCount && !needed[i]; ++user) needed[i] = needed[user] && mentions(kEntries[user].text, kEntries[i].name);
+    for (size_t user = i + 1; user < kCount && !needed[i]; ++user)
+      needed[i] = needed[user] && mentions(kEntries[user].text, kEntries[i].name);
   }
   for (size_t i = 0; i < kCount; ++i)
     if (needed[i]) functions += std::string(kEntries[i].text) + "\n";

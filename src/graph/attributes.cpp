@@ -52,7 +52,8 @@ struct AttributeText {
   std::string_view name;
   std::string (*text)(const Graph&, const Op&, const Attrs&);
 };
-#define FUSEC_TEXT(expression) []([[maybe_unused]] const Graph& g, [[maybe_unused]] const Op& op, [[maybe_unused]] const Attrs& a) -> std::string { return expression; }
+#define FUSEC_TEXT(expression) \
+  []([[maybe_unused]] const Graph& g, [[maybe_unused]] const Op& op, [[maybe_unused]] const Attrs& a) -> std::string { return expression; }
 constexpr AttributeText kTexts[] = {
     {"dtype", FUSEC_TEXT(dtype_text(g, op))},
     {"shape", FUSEC_TEXT(shape_text(g, op, a.shape))},

@@ -17,7 +17,7 @@ struct DTypeInfo {
   int bytes;
 };
 inline constexpr DTypeInfo kDTypes[kDTypeCount] = {
-    {"bool", "BOOL", 1},       {"u8", "U8", 1},           {"i8", "I8", 1},   {"i16", "I16", 2},   {"i32", "I32", 4}, {"i64", "I64", 8},
+    {"bool", "BOOL", 1},      {"u8", "U8", 1},          {"i8", "I8", 1},   {"i16", "I16", 2},   {"i32", "I32", 4}, {"i64", "I64", 8},
     {"f8e4m3", "F8_E4M3", 1}, {"f8e5m2", "F8_E5M2", 1}, {"f16", "F16", 2}, {"bf16", "BF16", 2}, {"f32", "F32", 4}, {"f64", "F64", 8},
 };
 

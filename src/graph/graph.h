@@ -43,17 +43,17 @@ enum class Accumulate : uint8_t { kNone, kAdd, kMul, kMax, kMin };
 // The attributes of all ops. After verification every default is filled in, dims are non-negative and sorted where their
 // order has no meaning, and shapes hold no -1.
 struct Attrs {
-  Shape shape;                 // reshape, expand, creation
-  std::vector<int64_t> dims;   // reductions, squeeze (operand positions), unsqueeze (result positions), flip, norms
-  std::vector<int64_t> perm;   // permute
-  int64_t dim = 0;             // cat, stack, iota, scans, sorts, indexing, argmax, softmax
+  Shape shape;                // reshape, expand, creation
+  std::vector<int64_t> dims;  // reductions, squeeze (operand positions), unsqueeze (result positions), flip, norms
+  std::vector<int64_t> perm;  // permute
+  int64_t dim = 0;            // cat, stack, iota, scans, sorts, indexing, argmax, softmax
   std::vector<Size> starts, stops, low, high;
   std::vector<int64_t> steps;
-  Literal value;               // full, pad
+  Literal value;                                // full, pad
   Literal start{int64_t{0}}, step{int64_t{1}};  // iota
   uint64_t seed = 0, stream = 0;
   bool keepdim = false, exclusive = false, reverse = false, descending = false, stable = true, largest = true, sorted = true;
-  Size k;                      // topk
+  Size k;  // topk
   int64_t correction = 1, groups = 1;
   double eps = 1e-5, p = 0.5;
   Accumulate accumulate = Accumulate::kNone;
@@ -77,14 +77,14 @@ struct Op {
   std::vector<ValueId> out;  // invalid for results that nobody needs
   AttrsId attrs;             // invalid when the op has none
   Span at;
-  std::string origin;        // for ops that an expansion or a pass created: the name of the op as written
+  std::string origin;  // for ops that an expansion or a pass created: the name of the op as written
   bool operator==(const Op&) const = default;
 };
 
 struct Init {
   enum Kind : uint8_t { kDefault, kNormal, kUniform, kZeros, kOnes, kArange, kRandint, kPermutation } kind = kDefault;
-  double lo = 0, hi = 1;        // kUniform
-  int64_t from = 0, to = 0;     // kRandint: [from, to); kPermutation: to = n
+  double lo = 0, hi = 1;     // kUniform
+  int64_t from = 0, to = 0;  // kRandint: [from, to); kPermutation: to = n
   bool operator==(const Init&) const = default;
 };
 

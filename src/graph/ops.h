@@ -14,7 +14,19 @@ enum class OpKind : uint8_t {
   kCount
 };
 
-enum class OpCategory : uint8_t { kElementwise, kConvert, kShape, kCreation, kReduction, kScan, kSort, kGather, kScatter, kComposite, kMatmul };
+enum class OpCategory : uint8_t {
+  kElementwise,
+  kConvert,
+  kShape,
+  kCreation,
+  kReduction,
+  kScan,
+  kSort,
+  kGather,
+  kScatter,
+  kComposite,
+  kMatmul
+};
 enum class OperandClass : uint8_t { kAny, kNumber, kFloat, kInteger, kIntegerOrBool, kBoolOnly };
 enum class ResultRule : uint8_t { kSame, kBool };
 

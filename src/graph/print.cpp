@@ -34,8 +34,10 @@ std::vector<std::string> attributes_shown(const Graph& g, const Op& op) {
   for (const auto& [name, text] : attribute_texts(g, op)) {
     const bool optional = info(op.kind).attributes.find(std::string(name) + "?") != std::string_view::npos;
     const bool is_default = optional && std::find(standard.begin(), standard.end(), std::pair(name, text)) != standard.end();
-    const bool is_result = name == "dtype" && (info(op.kind).category == OpCategory::kCreation || info(op.kind).category == OpCategory::kConvert);
-    if (!is_default && !is_result && !(name == "approximate" && text == "\"none\"")) shown.push_back(std::string(name) + "=" + without_quotes(text));
+    const bool is_result =
+        name == "dtype" && (info(op.kind).category == OpCategory::kCreation || info(op.kind).category == OpCategory::kConvert);
+    if (!is_default && !is_result && !(name == "approximate" && text == "\"none\""))
+      shown.push_back(std::string(name) + "=" + without_quotes(text));
   }
   return shown;
 }
@@ -58,14 +60,22 @@ std::string op_text(const Graph& g, const Op& op) {
 
 std::string init_text(const Init& i) {
   switch (i.kind) {
-    case Init::kDefault: return "";
-    case Init::kNormal: return "normal";
-    case Init::kUniform: return "uniform [" + json_number(i.lo) + ", " + json_number(i.hi) + ")";
-    case Init::kZeros: return "zeros";
-    case Init::kOnes: return "ones";
-    case Init::kArange: return "arange";
-    case Init::kRandint: return "randint [" + std::to_string(i.from) + ", " + std::to_string(i.to) + ")";
-    case Init::kPermutation: return "permutation of " + std::to_string(i.to);
+    case Init::kDefault:
+      return "";
+    case Init::kNormal:
+      return "normal";
+    case Init::kUniform:
+      return "uniform [" + json_number(i.lo) + ", " + json_number(i.hi) + ")";
+    case Init::kZeros:
+      return "zeros";
+    case Init::kOnes:
+      return "ones";
+    case Init::kArange:
+      return "arange";
+    case Init::kRandint:
+      return "randint [" + std::to_string(i.from) + ", " + std::to_string(i.to) + ")";
+    case Init::kPermutation:
+      return "permutation of " + std::to_string(i.to);
   }
   return "";
 }
@@ -104,7 +114,8 @@ std::string print(const Graph& graph) {
   for (const Input& i : graph.inputs) out += "  " + input_text(graph, i) + "\n";
   for (const Op& op : graph.ops) out += "  " + op_text(graph, op) + "\n";
   for (const Output& o : graph.outputs) out += "  " + output_text(graph, o) + "\n";
-  for (const Graph::Constraint& c : graph.constraints) out += "  needs  " + to_string(c.lhs, graph.symbols) + " <= " + to_string(c.rhs, graph.symbols) + "\n";
+  for (const Graph::Constraint& c : graph.constraints)
+    out += "  needs  " + to_string(c.lhs, graph.symbols) + " <= " + to_string(c.rhs, graph.symbols) + "\n";
   return out;
 }
 
@@ -123,13 +134,17 @@ std::string print_dot(const Graph& graph) {
     for (const std::string& a : attributes_shown(graph, op)) text += "\n" + a;
     out += "  op" + std::to_string(n) + " [label=" + label(text) + "];\n";
     for (const Operand& o : op.in)
-      if (o.is_value()) out += "  " + node(o.value) + " -> op" + std::to_string(n) + " [label=" + label(graph[o.value].name + " " + type_text(graph, o.value)) + "];\n";
+      if (o.is_value())
+        out += "  " + node(o.value) + " -> op" + std::to_string(n) +
+               " [label=" + label(graph[o.value].name + " " + type_text(graph, o.value)) + "];\n";
   }
   for (size_t n = 0; n < graph.outputs.size(); ++n) {
     const Output& o = graph.outputs[n];
     out += "  out" + std::to_string(n) + " [shape=ellipse, style=bold, label=" + label(o.name + "\n" + type_text(graph, o.value)) + "];\n";
     out += "  " + node(o.value) + " -> out" + std::to_string(n) + ";\n";
-    if (o.alias) out += "  out" + std::to_string(n) + " -> " + node(graph.inputs[*o.alias].value) + " [style=dashed, constraint=false, label=\"over\"];\n";
+    if (o.alias)
+      out += "  out" + std::to_string(n) + " -> " + node(graph.inputs[*o.alias].value) +
+             " [style=dashed, constraint=false, label=\"over\"];\n";
   }
   return out + "}\n";
 }

@@ -102,10 +102,8 @@ std::pair<Index, Index> IndexSpace::divide_terms(const Index& a, const Size& div
 std::pair<Index, Index> IndexSpace::split_terms(const Index& a, const Size& divisor) const {
   Index whole, rest;
   for (const auto& [atom, c] : a.terms) {
-    if (auto q = c.exact_quotient(divisor))
-      whole.terms.emplace_back(atom, *q);
-    else
-      rest.terms.emplace_back(atom, c);
+    if (auto q = c.exact_quotient(divisor)) whole.terms.emplace_back(atom, *q);
+    else rest.terms.emplace_back(atom, c);
   }
   if (auto q = a.constant.exact_quotient(divisor)) {
     whole.constant = *q;

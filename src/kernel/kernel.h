@@ -19,7 +19,7 @@ using BufferId = Id<BufferTag>;
 struct Buffer {
   KernelArg arg;
   DType dtype = DType::kF32;
-  std::string value;         // the graph's name for what lies there
+  std::string value;  // the graph's name for what lies there
   bool read = false, written = false;
   bool may_overlap = false;  // another parameter may point to the same memory (in-place updates)
 };
@@ -61,7 +61,7 @@ struct Tile {
     AtomId vector, column, pass;  // thread variables of the staging phase: a vector along the rows, a column, the repetition
     Index index;                  // of the vector's first element, in staging variables
     std::vector<Index> guard;
-    int width = 1;                // elements a thread copies at once
+    int width = 1;  // elements a thread copies at once
   };
   std::vector<Staged> staged;
 };
@@ -89,8 +89,8 @@ struct Part {
   int unroll = 1;
   AtomId serial;
   std::optional<Tile> tile;
-  bool wide_index = false;       // 64-bit index arithmetic
-  GridTerm grid;                 // blocks of this part
+  bool wide_index = false;  // 64-bit index arithmetic
+  GridTerm grid;            // blocks of this part
 };
 
 struct Kernel {

@@ -48,7 +48,7 @@ struct Launch {
 struct WorkspaceBuffer {
   Size bytes;
   uint32_t first_segment = 0, last_segment = 0;  // live from the first through the last
-  int64_t offset = 0;                          // when every size is constant (Program::workspace_is_static)
+  int64_t offset = 0;                            // when every size is constant (Program::workspace_is_static)
 };
 
 struct Program {

@@ -11,8 +11,9 @@ void check_lowerable(const Graph& graph, Diagnostics& diagnostics) {
     Diagnostic& error = diagnostics.error("no-kernel", op.at, text);
     // The remedy once: it is the same for all.
     if (diagnostics.error_count() == 1)
-      error.notes.push_back({Span{}, has_reference(op.kind) ? "`fusec run --device cpu` computes it, `fusec compile --emit report` shows its segmentation"
-                                                              : "`fusec compile --emit report` shows its segmentation"});
+      error.notes.push_back({Span{}, has_reference(op.kind)
+                                         ? "`fusec run --device cpu` computes it, `fusec compile --emit report` shows its segmentation"
+                                         : "`fusec compile --emit report` shows its segmentation"});
   }
 }
 

@@ -1,18 +1,22 @@
-// Segmentation → Program: one kernel per segment, as readable CUDA text, and the launches that run them.
+// Segmentation → kernels and the launches that run them: one kernel per segment.
 #pragma once
 
+#include <vector>
+
 #include "graph/graph.h"
+#include "kernel/kernel.h"
 #include "kernel/program.h"
 #include "segment/segmentation.h"
 #include "segment/target.h"
 
 namespace fusec {
 
-struct LowerOptions {
-  bool contract = false;  // --contract: products may be contracted into fused multiply-adds
+struct Lowered {
+  Program program;              // its text still empty
+  std::vector<Kernel> kernels;  // one per segment that launches one
 };
 
 // `graph` is verified, without composites, and every op has a lowering.
-Program lower(const Graph& graph, const Segmentation& segmentation, const Target& target, const LowerOptions& options);
+Lowered lower(const Graph& graph, const Segmentation& segmentation, const Target& target);
 
 }  // namespace fusec

@@ -15,8 +15,8 @@ namespace fusec {
 struct PointwiseInput {
   const Graph& graph;
   const Target& target;
-  const IdVec<ValueId, bool>& computed;         // values that the segment computes
-  std::function<Place(ValueId)> place;          // of values it reads
+  const IdVec<ValueId, bool>& computed;  // values that the segment computes
+  std::function<Place(ValueId)> place;   // of values it reads
   struct Stored {
     ValueId value;
     BufferId buffer;

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "kernel/visit.h"
 #include "lower/transpose.h"
-#include "lower/visit.h"
 #include "support/check.h"
 
 namespace fusec {
@@ -23,7 +23,8 @@ bool can_merge(Part& part, AtomId outer, AtomId inner) {
 
 void merge(Part& part, size_t at) {
   const AtomId outer = part.dims[at], inner = part.dims[at + 1];
-  const AtomId both = part.space.add_variable(part.space[outer].name + part.space[inner].name, part.space.extent(outer) * part.space.extent(inner));
+  const AtomId both =
+      part.space.add_variable(part.space[outer].name + part.space[inner].name, part.space.extent(outer) * part.space.extent(inner));
   for_each_index(part, [&](Index& index) {
     const Size c = index.coefficient(inner);
     std::erase_if(index.terms, [&](const auto& t) { return t.first == outer || t.first == inner; });
@@ -162,7 +163,8 @@ void apply_serial(Part& part, AtomId v, int repeats) {
 int64_t bytes_loaded(const Part& part) {
   int64_t bytes = 0;
   for (const Node& n : part.nodes)
-    if (n.kind == Node::kLoad) bytes += bytes_of(n.dtype) * (part.lane.valid() && part.space.depends_on(n.index, part.lane) ? part.vector : 1);
+    if (n.kind == Node::kLoad)
+      bytes += bytes_of(n.dtype) * (part.lane.valid() && part.space.depends_on(n.index, part.lane) ? part.vector : 1);
   return bytes;
 }
 

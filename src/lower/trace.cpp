@@ -103,12 +103,9 @@ std::vector<Index> Tracer::reshape(const std::vector<Index>& indices, const Shap
     if (i > 0) p = from[--i];
     if (j > 0) q = to[--j];
     while (!(p == q)) {
-      if (i > 0 && (j == 0 || q.exact_quotient(p)))
-        p *= from[--i];
-      else if (j > 0)
-        q *= to[--j];
-      else
-        break;  // zero-size shapes only
+      if (i > 0 && (j == 0 || q.exact_quotient(p))) p *= from[--i];
+      else if (j > 0) q *= to[--j];
+      else break;  // zero-size shapes only
     }
     Index sum;
     Size stride = 1;
@@ -140,7 +137,9 @@ void Tracer::recipe_view(const Op& op, const Request& request, Recipe& out) {
   const Shape& result = graph_[request.value].shape;
   std::vector<Index> mapped;
   switch (op.kind) {
-    case OpKind::kReshape: mapped = reshape(indices, result, shape); break;
+    case OpKind::kReshape:
+      mapped = reshape(indices, result, shape);
+      break;
     case OpKind::kPermute:
       mapped.resize(shape.size());
       for (size_t d = 0; d < a.perm.size(); ++d) mapped[static_cast<size_t>(a.perm[d])] = indices[d];
@@ -157,7 +156,9 @@ void Tracer::recipe_view(const Op& op, const Request& request, Recipe& out) {
       for (size_t d = 0; d < indices.size(); ++d)
         if (std::find(a.dims.begin(), a.dims.end(), static_cast<int64_t>(d)) == a.dims.end()) mapped.push_back(indices[d]);
       break;
-    case OpKind::kExpand: mapped = broadcast(indices, shape, result); break;
+    case OpKind::kExpand:
+      mapped = broadcast(indices, shape, result);
+      break;
     case OpKind::kSlice:
       for (size_t d = 0; d < indices.size(); ++d) mapped.push_back(Index(a.starts[d]) + indices[d] * Size(a.steps[d]));
       break;
@@ -165,7 +166,8 @@ void Tracer::recipe_view(const Op& op, const Request& request, Recipe& out) {
       mapped = indices;
       for (int64_t d : a.dims) mapped[static_cast<size_t>(d)] = Index(shape[static_cast<size_t>(d)] - 1) - indices[static_cast<size_t>(d)];
       break;
-    default: FUSEC_CHECK(false, "not a view");
+    default:
+      FUSEC_CHECK(false, "not a view");
   }
   out.forward = true;
   out.operands.push_back(ask(x, std::move(mapped), request.guard));
@@ -213,7 +215,8 @@ void Tracer::recipe_cat(const Op& op, const Request& request, Recipe& out) {
     return;
   }
   constexpr size_t kMaxUnrolledOperands = 4;
-  const bool equal_extents = std::all_of(op.in.begin(), op.in.end(), [&](const fusec::Operand& o) { return graph_[o.value].shape == graph_[op.in[0].value].shape; });
+  const bool equal_extents = std::all_of(op.in.begin(), op.in.end(),
+                                         [&](const fusec::Operand& o) { return graph_[o.value].shape == graph_[op.in[0].value].shape; });
   if (equal_extents && !stack && op.in.size() <= kMaxUnrolledOperands)  // asks for a variable that counts the operands
     part_.space.quotient(indices[axis], graph_[op.in[0].value].shape[axis]);
   Size begin = 0;
@@ -227,10 +230,8 @@ void Tracer::recipe_cat(const Op& op, const Request& request, Recipe& out) {
     if (!part_.space.is_nonnegative(after_begin)) guards.push_back(after_begin);
     if (!part_.space.is_nonnegative(before_end)) guards.push_back(before_end);
     std::vector<Index> mapped = indices;
-    if (stack)
-      mapped.erase(mapped.begin() + static_cast<std::ptrdiff_t>(axis));
-    else
-      mapped[axis] = after_begin;
+    if (stack) mapped.erase(mapped.begin() + static_cast<std::ptrdiff_t>(axis));
+    else mapped[axis] = after_begin;
     out.operands.push_back(ask(operand.value, std::move(mapped), with_guards(request.guard, guards)));
     // Operands are tested in order, so only the end matters.
     out.select_guards.push_back(part_.space.is_nonnegative(before_end) ? std::vector<Index>{} : std::vector<Index>{before_end});
@@ -274,7 +275,8 @@ Tracer::Recipe Tracer::recipe(const Request& request) {
     recipe_view(op, request, out);
   } else if (op.kind == OpKind::kCopy && out.node.dtype != DType::kF8E5M2) {  // (there, an op's result saturates)
     out.forward = true;
-    out.operands.push_back(op.in[0].is_value() ? ask(op.in[0].value, lists_[request.tuple], request.guard) : constant(*op.in[0].literal, out.node.dtype));
+    out.operands.push_back(op.in[0].is_value() ? ask(op.in[0].value, lists_[request.tuple], request.guard)
+                                               : constant(*op.in[0].literal, out.node.dtype));
   } else if (op.kind == OpKind::kFull) {
     out.forward = true;
     out.operands.push_back(constant(graph_.attrs(op).value, out.node.dtype));
@@ -289,10 +291,10 @@ Tracer::Recipe Tracer::recipe(const Request& request) {
     out.node.kind = Node::kOp;
     const DType literals = literal_type(graph_, op);
     for (const fusec::Operand& operand : op.in) {
-      if (operand.is_literal())
-        out.operands.push_back(constant(*operand.literal, literals));
+      if (operand.is_literal()) out.operands.push_back(constant(*operand.literal, literals));
       else
-        out.operands.push_back(ask(operand.value, broadcast(lists_[request.tuple], graph_[operand.value].shape, graph_[request.value].shape), request.guard));
+        out.operands.push_back(
+            ask(operand.value, broadcast(lists_[request.tuple], graph_[operand.value].shape, graph_[request.value].shape), request.guard));
     }
   }
   return out;

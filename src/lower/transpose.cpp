@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "lower/visit.h"
+#include "kernel/visit.h"
 #include "support/check.h"
 
 namespace fusec {
@@ -78,7 +78,9 @@ int column_width(const Part& part, const Kernel& kernel, const Axes& axes) {
 int row_width(const Part& part, const Node& load, AtomId y) {
   int width = 16 / bytes_of(load.dtype);
   const int64_t extent = part.space.extent(y).value();
-  while (width > 1 && (extent % width != 0 || part.space.alignment(load.index, y, width) < width || !uniform_over(part, load.guard, y, width))) width /= 2;
+  while (width > 1 &&
+         (extent % width != 0 || part.space.alignment(load.index, y, width) < width || !uniform_over(part, load.guard, y, width)))
+    width /= 2;
   return width;
 }
 
@@ -147,7 +149,8 @@ bool make_tile(Kernel& kernel, Part& part) {
 
   for_each_index(part, [&](Index& index) { index = space.substitute(index, {{axes.x, x}, {axes.y, y}}); });
   for (Node& n : part.nodes)
-    if (n.kind == Node::kLoad && std::find(axes.loads.begin(), axes.loads.end(), NodeId(static_cast<size_t>(&n - &*part.nodes.begin()))) == axes.loads.end())
+    if (n.kind == Node::kLoad &&
+        std::find(axes.loads.begin(), axes.loads.end(), NodeId(static_cast<size_t>(&n - &*part.nodes.begin()))) == axes.loads.end())
       n.guard.insert(n.guard.end(), bounds.begin(), bounds.end());
   for (Store& s : part.stores) s.guard.insert(s.guard.end(), bounds.begin(), bounds.end());
   if (part.lane.valid()) {

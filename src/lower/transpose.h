@@ -6,7 +6,8 @@
 namespace fusec {
 
 // Gives the part a tile, its vector width, repetition and grid, when one of its loads is transposed. Needs merged dimensions and
-// no other schedule yet; the block has its size. All tiles of a kernel share 48 KiB. Returns false, with the part unchanged, when no tile applies.
+// no other schedule yet; the block has its size. All tiles of a kernel share 48 KiB. Returns false, with the part unchanged, when no tile
+// applies.
 bool make_tile(Kernel& kernel, Part& part);
 
 }  // namespace fusec

@@ -18,10 +18,12 @@ void place_workspace(Program& program) {
     int64_t offset = 0;
     for (size_t j : placed) {  // by offset
       const bool together = buffers[i].first_segment <= buffers[j].last_segment && buffers[j].first_segment <= buffers[i].last_segment;
-      if (together && buffers[j].offset < offset + rounded(buffers[i]) && offset < buffers[j].offset + rounded(buffers[j])) offset = buffers[j].offset + rounded(buffers[j]);
+      if (together && buffers[j].offset < offset + rounded(buffers[i]) && offset < buffers[j].offset + rounded(buffers[j]))
+        offset = buffers[j].offset + rounded(buffers[j]);
     }
     buffers[i].offset = offset;
-    placed.insert(std::upper_bound(placed.begin(), placed.end(), i, [&](size_t a, size_t b) { return buffers[a].offset < buffers[b].offset; }), i);
+    placed.insert(
+        std::upper_bound(placed.begin(), placed.end(), i, [&](size_t a, size_t b) { return buffers[a].offset < buffers[b].offset; }), i);
     program.workspace_bytes = std::max(program.workspace_bytes, offset + rounded(buffers[i]));
   }
 }

@@ -263,15 +263,22 @@ std::optional<JsonValue> JsonValue::find(std::string_view key) const {
 
 std::string_view describe(JsonKind kind) {
   switch (kind) {
-    case JsonKind::kNull: return "null";
-    case JsonKind::kBool: return "true or false";
+    case JsonKind::kNull:
+      return "null";
+    case JsonKind::kBool:
+      return "true or false";
     case JsonKind::kInteger:
     case JsonKind::kUnsigned:
-    case JsonKind::kBigInteger: return "an integer";
-    case JsonKind::kNumber: return "a number with a fraction or exponent";
-    case JsonKind::kString: return "a string";
-    case JsonKind::kArray: return "a list";
-    case JsonKind::kObject: return "an object";
+    case JsonKind::kBigInteger:
+      return "an integer";
+    case JsonKind::kNumber:
+      return "a number with a fraction or exponent";
+    case JsonKind::kString:
+      return "a string";
+    case JsonKind::kArray:
+      return "a list";
+    case JsonKind::kObject:
+      return "an object";
   }
   return "";
 }

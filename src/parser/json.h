@@ -32,15 +32,15 @@ class JsonDocument;
 class JsonValue {
  public:
   JsonKind kind() const;
-  Span span() const;               // strings: with their quotes; arrays and objects: with their brackets
-  std::string_view text() const;   // as written
+  Span span() const;              // strings: with their quotes; arrays and objects: with their brackets
+  std::string_view text() const;  // as written
   bool is(JsonKind k) const { return kind() == k; }
 
-  bool boolean() const;            // kBool
-  int64_t integer() const;         // kInteger
+  bool boolean() const;               // kBool
+  int64_t integer() const;            // kInteger
   uint64_t unsigned_integer() const;  // kInteger ≥ 0, kUnsigned
-  double number() const;           // any number but kBigInteger
-  std::string_view string() const; // kString, escapes resolved
+  double number() const;              // any number but kBigInteger
+  std::string_view string() const;    // kString, escapes resolved
 
   // Elements of an array; of an object its keys and values in turn.
   class Iterator {
@@ -56,7 +56,7 @@ class JsonValue {
   };
   Iterator begin() const;
   Iterator end() const;
-  size_t size() const;             // elements of an array, members of an object
+  size_t size() const;  // elements of an array, members of an object
   // The value under a key of an object.
   std::optional<JsonValue> find(std::string_view key) const;
 

@@ -6,9 +6,7 @@
 
 namespace fusec {
 
-size_t JsonPosition::skip_space(size_t from) const {
-  return std::min(text.find_first_not_of(" \t\r\n", from), text.size());
-}
+size_t JsonPosition::skip_space(size_t from) const { return std::min(text.find_first_not_of(" \t\r\n", from), text.size()); }
 
 size_t JsonPosition::separator() const {
   const size_t next = skip_space(cursor);
@@ -36,10 +34,14 @@ std::string expected(const JsonPosition& at) {
   const bool separated = at.separator() != std::string_view::npos;
   const bool in_object = !at.brackets.empty() && at.brackets.back() == '{';
   switch (at.last) {
-    case JsonPosition::kStart: return "a JSON object";
-    case JsonPosition::kOpen: return in_object ? "a key in double quotes or '}'" : "a value or ']'";
-    case JsonPosition::kKey: return separated ? "a value" : "':' after the key";
-    case JsonPosition::kValue: break;
+    case JsonPosition::kStart:
+      return "a JSON object";
+    case JsonPosition::kOpen:
+      return in_object ? "a key in double quotes or '}'" : "a value or ']'";
+    case JsonPosition::kKey:
+      return separated ? "a value" : "':' after the key";
+    case JsonPosition::kValue:
+      break;
   }
   if (at.brackets.empty()) return "the end of the file";
   if (separated) return in_object ? "a key in double quotes" : "a value";
@@ -101,7 +103,8 @@ Problem word_problem(std::string_view text, size_t begin, const std::string& wan
     if (c != '+' && c != '-') bare += static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
   Problem p{begin, std::max<size_t>(1, word.size()), quoted(word) + " is no JSON"};
   if (bare == "nan") return p.text += "; write the string \"nan\"", p;
-  if (bare == "inf" || bare == "infinity") return p.text += std::string("; write the string \"") + (word[0] == '-' ? "-inf" : "inf") + "\"", p;
+  if (bare == "inf" || bare == "infinity")
+    return p.text += std::string("; write the string \"") + (word[0] == '-' ? "-inf" : "inf") + "\"", p;
   if (bare == "true" || bare == "false") return p.text += "; write " + bare, p;
   if (bare == "none" || bare == "null" || bare == "nil") return p.text += "; write null", p;
   if (is_digit(word[0]) || word[0] == '-' || word[0] == '+' || word[0] == '.') return p.text = quoted(word) + " is no JSON number", p;
@@ -116,7 +119,8 @@ Problem end_problem(const JsonPosition& at) {
 Problem overflow_problem(std::string_view text, size_t begin) {
   const size_t end = std::min(text.find_first_not_of("+-.0123456789eE", begin), text.size());
   const std::string number(text.substr(begin, end - begin));
-  if (number.find_first_of(".eE") == std::string::npos) return {begin, end - begin, "the integer " + quoted(number) + " does not fit 64 bits"};
+  if (number.find_first_of(".eE") == std::string::npos)
+    return {begin, end - begin, "the integer " + quoted(number) + " does not fit 64 bits"};
   return {begin, end - begin, "the number " + quoted(number) + " is beyond the range of f64; infinity is written as the string \"inf\""};
 }
 
@@ -126,12 +130,14 @@ Problem find_problem(const JsonPosition& at, bool overflow) {
   if (begin >= text.size()) return end_problem(at);
   const char c = text[begin];
   if (overflow) return overflow_problem(text, begin);
-  if (c == '/' || c == '#') return {begin, std::min(text.find('\n', begin), text.size()) - begin, "JSON has no comments; use \"doc\" or, on an op, \"note\""};
+  if (c == '/' || c == '#')
+    return {begin, std::min(text.find('\n', begin), text.size()) - begin, "JSON has no comments; use \"doc\" or, on an op, \"note\""};
   if ((c == ']' || c == '}') && at.last == JsonPosition::kValue && separator != std::string_view::npos)
     return {separator, 1, std::string("a comma before '") + c + "'; JSON has no trailing commas"};
   const std::string wanted = expected(at);
   // "01" and "1.2.3" are read as a number and something behind it: the whole is to blame.
-  if (at.last == JsonPosition::kValue && begin == at.cursor && is_word(text[begin - 1]) && (is_word(c) || c == '.' || c == '-' || c == '+')) {
+  if (at.last == JsonPosition::kValue && begin == at.cursor && is_word(text[begin - 1]) &&
+      (is_word(c) || c == '.' || c == '-' || c == '+')) {
     size_t whole = begin;
     while (whole > 0 && (is_word(text[whole - 1]) || std::string_view("+-.").find(text[whole - 1]) != std::string_view::npos)) --whole;
     return word_problem(text, whole, wanted);

@@ -18,10 +18,8 @@ bool store(std::optional<T> value, Read& into) {
 
 bool read_seed(Reading& r, JsonValue v, const What& what, uint64_t& into) {
   if (v.is(JsonKind::kUnsigned) || (v.is(JsonKind::kInteger) && v.integer() >= 0)) return into = v.unsigned_integer(), true;
-  if (v.is(JsonKind::kInteger))
-    r.error("attribute-range", v.span(), what + " must be in [0, 2^64), not " + shown(v.text()));
-  else
-    read_integer(r, v, what);
+  if (v.is(JsonKind::kInteger)) r.error("attribute-range", v.span(), what + " must be in [0, 2^64), not " + shown(v.text()));
+  else read_integer(r, v, what);
   return false;
 }
 
@@ -122,7 +120,8 @@ std::string report_unknown(Reading& r, OpKind kind, JsonValue key) {
     names.push_back(name);
     list += (list.empty() ? "" : ", ") + std::string(name);
   });
-  auto& error = r.error("unknown-attribute", key.span(), quoted(name_of(kind)) + " has no attribute " + quoted(key.string()) + did_you_mean(r, key.string(), names));
+  auto& error = r.error("unknown-attribute", key.span(),
+                        quoted(name_of(kind)) + " has no attribute " + quoted(key.string()) + did_you_mean(r, key.string(), names));
   error.notes.push_back({{}, list.empty() ? quoted(name_of(kind)) + " has no attributes" : "its attributes are " + list});
   return nearest(key.string(), names);
 }

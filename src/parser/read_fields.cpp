@@ -47,17 +47,16 @@ std::optional<int64_t> read_integer(Reading& r, JsonValue v, const What& what) {
   if (v.is(JsonKind::kInteger)) return v.integer();
   if (v.is(JsonKind::kUnsigned) || v.is(JsonKind::kBigInteger))
     r.error("integer-range", v.span(), what + " does not fit a 64-bit integer: " + shown(v.text()));
-  else
-    expect(r, v, JsonKind::kInteger, what);
+  else expect(r, v, JsonKind::kInteger, what);
   return std::nullopt;
 }
 
 std::optional<double> read_number(Reading& r, JsonValue v, const What& what) {
   if (v.is(JsonKind::kInteger) || v.is(JsonKind::kUnsigned) || v.is(JsonKind::kNumber)) return v.number();
   if (v.is(JsonKind::kBigInteger))
-    r.error("integer-range", v.span(), what + " does not fit a 64-bit integer: " + shown(v.text()) + "; a float is written with a point or an exponent");
-  else
-    r.error("wrong-type", v.span(), what + " must be a number, not " + shown(v.text()));
+    r.error("integer-range", v.span(),
+            what + " does not fit a 64-bit integer: " + shown(v.text()) + "; a float is written with a point or an exponent");
+  else r.error("wrong-type", v.span(), what + " must be a number, not " + shown(v.text()));
   return std::nullopt;
 }
 
@@ -134,7 +133,8 @@ bool check_value_name(Reading& r, JsonValue v, const What& what) {
   std::string plain(name);  // '.' and ':' may stand behind the first character
   if (!plain.empty()) std::replace_if(plain.begin() + 1, plain.end(), [](char c) { return c == '.' || c == ':'; }, '_');
   if (is_identifier(plain)) return true;
-  r.error("bad-name", v.span(), what + " cannot be called " + quoted(name) + ": a name is a letter or '_', then letters, digits, '_', '.' or ':'");
+  r.error("bad-name", v.span(),
+          what + " cannot be called " + quoted(name) + ": a name is a letter or '_', then letters, digits, '_', '.' or ':'");
   return false;
 }
 
@@ -143,7 +143,8 @@ std::optional<uint32_t> define(Reading& r, std::string_view name, Span at, uint3
   const auto [it, is_new] = r.by_name.emplace(name, index);
   if (!is_new) {
     const Definition& first = r.definitions[it->second];
-    r.error("defined-twice", at, "the value " + quoted(name) + " is defined twice; every name is given once").notes.push_back({first.at, quoted(name) + " is defined here first"});
+    r.error("defined-twice", at, "the value " + quoted(name) + " is defined twice; every name is given once")
+        .notes.push_back({first.at, quoted(name) + " is defined here first"});
     return std::nullopt;
   }
   r.definitions.push_back({name, at, op, {}, false});

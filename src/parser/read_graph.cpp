@@ -16,7 +16,8 @@ bool check_version(Reading& r, JsonValue root) {
   const auto version = root.find("version");
   if (!version) return true;  // reported as a missing key
   const auto n = read_integer(r, *version, {"version", "", ""});
-  if (n && *n != 1) r.error("version", version->span(), "this is a graph of version " + std::to_string(*n) + "; this fusec reads version 1");
+  if (n && *n != 1)
+    r.error("version", version->span(), "this is a graph of version " + std::to_string(*n) + "; this fusec reads version 1");
   return n == 1;
 }
 
@@ -36,16 +37,19 @@ void read_name(Reading& r, std::optional<JsonValue> name, const std::string& pat
   if (!name || !expect(r, *name, JsonKind::kString, {"name", "the graph", ""})) return;
   const std::string_view text = name->string();
   if (!is_identifier(text))
-    r.error("bad-name", name->span(), "a graph cannot be called " + quoted(text) + ": its name is a letter or '_', then letters, digits or '_'");
+    r.error("bad-name", name->span(),
+            "a graph cannot be called " + quoted(text) + ": its name is a letter or '_', then letters, digits or '_'");
   else if (text.size() > kMaxNameBytes)
-    r.error("bad-name", name->span(), "the graph's name has " + std::to_string(text.size()) + " characters; at most " + std::to_string(kMaxNameBytes) + " are allowed");
-  else
-    r.graph.name = text;
+    r.error(
+        "bad-name", name->span(),
+        "the graph's name has " + std::to_string(text.size()) + " characters; at most " + std::to_string(kMaxNameBytes) + " are allowed");
+  else r.graph.name = text;
 }
 
 void read_parts(Reading& r, JsonValue root, const std::string& path) {
   if (!check_version(r, root)) return;
-  check_keys(r, root, {"", "a graph", ""}, {"version", "name", "dims", "inputs", "ops", "outputs", "doc", "meta"}, {"version", "inputs", "ops", "outputs"});
+  check_keys(r, root, {"", "a graph", ""}, {"version", "name", "dims", "inputs", "ops", "outputs", "doc", "meta"},
+             {"version", "inputs", "ops", "outputs"});
   read_name(r, root.find("name"), path);
   if (const auto doc = root.find("doc"); doc && expect(r, *doc, JsonKind::kString, {"doc", "", ""})) r.graph.doc = doc->string();
   read_dims(r, root.find("dims"));
@@ -65,9 +69,9 @@ std::optional<Graph> read_graph(const SourceText& source, const ReadOptions& opt
   Reading r{diagnostics, options, {}, {}, {}, {}, {}, false};
   const JsonValue root = document->root();
   if (!root.is(JsonKind::kObject))
-    r.error("wrong-type", {root.span().begin, root.span().begin + 1}, "a graph is a JSON object {...}, not " + std::string(describe(root.kind())));
-  else
-    read_parts(r, root, source.name());
+    r.error("wrong-type", {root.span().begin, root.span().begin + 1},
+            "a graph is a JSON object {...}, not " + std::string(describe(root.kind())));
+  else read_parts(r, root, source.name());
   if (diagnostics.error_count() > errors_before) return std::nullopt;
   warn_unused(r);
   return std::move(r.graph);

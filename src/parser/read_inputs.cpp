@@ -40,10 +40,10 @@ bool read_permutation(Reading& r, JsonValue v, const Input& input, Init& init) {
   if (!n) return false;
   const Value& value = r.graph[input.value];
   std::string why;
-  if (!n->is_constant())
-    why = "'permutation' needs a fixed number, and " + shown(v.text()) + " is a dynamic size";
+  if (!n->is_constant()) why = "'permutation' needs a fixed number, and " + shown(v.text()) + " is a dynamic size";
   else if (value.shape.empty() || value.dtype == DType::kBool)
-    why = "'permutation' fills rows of numbers, and this input is " + std::string(name_of(value.dtype)) + to_string(value.shape, r.graph.symbols);
+    why = "'permutation' fills rows of numbers, and this input is " + std::string(name_of(value.dtype)) +
+          to_string(value.shape, r.graph.symbols);
   else if (value.shape.back().is_constant() && value.shape.back().value() > n->value())
     why = "a permutation of " + std::to_string(n->value()) + " cannot fill rows of " + std::to_string(value.shape.back().value());
   if (!why.empty()) return r.error("bad-init", v.span(), why), false;
@@ -62,7 +62,8 @@ bool read_init(Reading& r, JsonValue v, const Input& input, Init& init) {
     word = (*i).string();
     argument = *++i;
   } else {
-    r.error("wrong-type", v.span(), "'init' must be a word such as \"normal\" or an object such as {\"randint\": [0, 10]}, not " + shown(v.text()));
+    r.error("wrong-type", v.span(),
+            "'init' must be a word such as \"normal\" or an object such as {\"randint\": [0, 10]}, not " + shown(v.text()));
     return false;
   }
   const DType dtype = r.graph[input.value].dtype;
@@ -81,10 +82,13 @@ bool read_init(Reading& r, JsonValue v, const Input& input, Init& init) {
     return true;
   }
   const bool misused = std::find(kNames.begin(), kNames.end(), word) != kNames.end();
-  const std::string why = misused ? (argument ? " takes no argument" : " needs an argument, as in {\"" + std::string(word) + "\": ...}") : "";
+  const std::string why =
+      misused ? (argument ? " takes no argument" : " needs an argument, as in {\"" + std::string(word) + "\": ...}") : "";
   auto& error = misused ? r.error("bad-init", v.span(), "'init' " + quoted(word) + why)
                         : r.error("unknown-init", v.span(), "no 'init' called " + quoted(word) + did_you_mean(r, word, kNames));
-  error.notes.push_back({{}, "'init' is \"normal\", \"uniform\", \"zeros\", \"ones\", \"arange\", {\"uniform\": [lo, hi]}, {\"randint\": [lo, hi]} or {\"permutation\": n}"});
+  error.notes.push_back({{},
+                         "'init' is \"normal\", \"uniform\", \"zeros\", \"ones\", \"arange\", {\"uniform\": [lo, hi]}, {\"randint\": [lo, "
+                         "hi]} or {\"permutation\": n}"});
   return false;
 }
 
@@ -113,7 +117,8 @@ bool read_strides(Reading& r, JsonValue v, const What& what, Input& input) {
     return false;
   }
   if (strides->size() != value.shape.size()) {
-    r.error("bad-strides", v.span(), what + " has " + std::to_string(strides->size()) + " strides for " + std::to_string(value.shape.size()) + " dimensions");
+    r.error("bad-strides", v.span(),
+            what + " has " + std::to_string(strides->size()) + " strides for " + std::to_string(value.shape.size()) + " dimensions");
     return false;
   }
   if (!extent_fits(value.shape, *strides, value.dtype)) {
@@ -131,7 +136,8 @@ bool read_scalar(Reading& r, JsonValue object, const What& owner, Input& input) 
     input.scalar = *flag;
     const Value& value = r.graph[input.value];
     if (input.scalar && !value.shape.empty()) {
-      r.error("bad-scalar", scalar->span(), owner + " is a scalar, so its shape must be [], not " + to_string(value.shape, r.graph.symbols));
+      r.error("bad-scalar", scalar->span(),
+              owner + " is a scalar, so its shape must be [], not " + to_string(value.shape, r.graph.symbols));
       return false;
     }
   }
@@ -167,7 +173,8 @@ void read_input(Reading& r, JsonValue object) {
   const auto definition = read_input_name(r, object, named);
   const std::string_view name = definition ? r.definitions[*definition].name : std::string_view();
   const What owner{"", name.empty() ? "an input" : "input", name};
-  const bool complete = check_keys(r, object, owner, {"name", "dtype", "shape", "strides", "scalar", "value", "init"}, {"name", "dtype", "shape"});
+  const bool complete =
+      check_keys(r, object, owner, {"name", "dtype", "shape", "strides", "scalar", "value", "init"}, {"name", "dtype", "shape"});
 
   std::optional<DType> dtype;
   std::optional<Shape> shape;

@@ -22,7 +22,7 @@ struct OperandDraft {
 struct OpDraft {
   JsonValue json;
   OpKind kind = OpKind::kCopy;
-  Span at;                      // of the op's name
+  Span at;  // of the op's name
   std::optional<DType> dtype;
   uint32_t attrs = UINT32_MAX;  // into OpReader::attrs_
   uint32_t first_operand = 0, operands = 0;
@@ -116,7 +116,8 @@ class OpReader {
     if (!kind) {
       std::vector<std::string_view> names;
       for (int i = 0; i < static_cast<int>(OpKind::kCount); ++i) names.push_back(info(static_cast<OpKind>(i)).name);
-      r.error("unknown-op", op.at, "no op " + quoted(name->string()) + did_you_mean(r, name->string(), names)).notes.push_back({{}, "'fusec ops' lists the ops"});
+      r.error("unknown-op", op.at, "no op " + quoted(name->string()) + did_you_mean(r, name->string(), names))
+          .notes.push_back({{}, "'fusec ops' lists the ops"});
       return false;
     }
     op.kind = *kind;
@@ -150,8 +151,7 @@ class OpReader {
       for (JsonValue v : *out) {
         if (!r.hopeless()) add_result(op, v);
       }
-    else
-      add_result(op, *out);
+    else add_result(op, *out);
     if (!known || op.failed) return;
     const int wanted = info(op.kind).results;
     if (static_cast<int>(op.results) != wanted) {
@@ -181,7 +181,8 @@ class OpReader {
     } else {
       operand.literal = read_literal(r, v, {"", "an operand", {}});
       if (operand.literal && !may_be_literal(op.kind, position)) {
-        r.error("operand", v.span(), "operand " + std::to_string(position + 1) + " of " + quoted(kind) + " must be a value, not the literal " + shown(v.text()));
+        r.error("operand", v.span(),
+                "operand " + std::to_string(position + 1) + " of " + quoted(kind) + " must be a value, not the literal " + shown(v.text()));
         op.failed = true;
       }
       op.failed |= !operand.literal;
@@ -207,9 +208,10 @@ class OpReader {
       if (!r.hopeless()) add_operand(op, v);
     const int given = static_cast<int>(op.operands);
     if (given >= i.min_operands && (i.max_operands < 0 || given <= i.max_operands)) return;
-    const std::string wanted = i.max_operands < 0                ? "at least " + count(i.min_operands, "operand")
-                               : i.min_operands == i.max_operands ? count(i.min_operands, "operand")
-                                                                  : std::to_string(i.min_operands) + " to " + count(i.max_operands, "operand");
+    const std::string wanted = i.max_operands < 0 ? "at least " + count(i.min_operands, "operand")
+                               : i.min_operands == i.max_operands
+                                   ? count(i.min_operands, "operand")
+                                   : std::to_string(i.min_operands) + " to " + count(i.max_operands, "operand");
     r.error("operand-count", in->span(), quoted(i.name) + " takes " + wanted + ", not " + std::to_string(given));
     op.failed = true;
   }
@@ -230,7 +232,8 @@ class OpReader {
     OpOrder order(ops_.size());
     for (uint32_t i = 0; i < ops_.size(); ++i)
       for (uint32_t k = ops_[i].first_operand; k < ops_[i].first_operand + ops_[i].operands; ++k)
-        if (const uint32_t d = operands_[k].definition; d != kNoDefinition && r.definitions[d].op != Definition::kInput) order.add_edge(r.definitions[d].op, i);
+        if (const uint32_t d = operands_[k].definition; d != kNoDefinition && r.definitions[d].op != Definition::kInput)
+          order.add_edge(r.definitions[d].op, i);
     for (const std::vector<uint32_t>& cycle : order.cycles()) report_cycle(cycle);
     return order.sorted();
   }
@@ -243,10 +246,12 @@ class OpReader {
         if (const uint32_t d = operands_[k].definition; d != kNoDefinition && r.definitions[d].op == producer) return operands_[k];
     };
     std::string names;
-    for (size_t i = 0; i < cycle.size() && i < kShown; ++i) names += quoted(read_from(cycle[i], cycle[(i + 1) % cycle.size()]).name.value()) + " needs ";
+    for (size_t i = 0; i < cycle.size() && i < kShown; ++i)
+      names += quoted(read_from(cycle[i], cycle[(i + 1) % cycle.size()]).name.value()) + " needs ";
     // The chain of names starts at what the last op's result is called and ends there.
     const std::string first = quoted(read_from(cycle.back(), cycle[0]).name.value());
-    std::string text = cycle.size() > kShown ? first + " needs " + names + "... (" + std::to_string(cycle.size()) + " ops)" : first + " needs " + names.substr(0, names.size() - 7);
+    std::string text = cycle.size() > kShown ? first + " needs " + names + "... (" + std::to_string(cycle.size()) + " ops)"
+                                             : first + " needs " + names.substr(0, names.size() - 7);
     const OperandDraft& closing = read_from(cycle[0], cycle[1 % cycle.size()]);
     r.error("cycle", closing.at, "the ops form a cycle: " + text);
   }

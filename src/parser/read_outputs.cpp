@@ -122,8 +122,7 @@ class OutputReader {
     std::string why;
     if (strides->size() != shape.size())
       why = " has " + std::to_string(strides->size()) + " strides for " + std::to_string(shape.size()) + " dimensions";
-    else if (std::any_of(strides->begin(), strides->end(), [](int64_t s) { return s < 0; }))
-      why = " must be ≥ 0, not " + list(*strides);
+    else if (std::any_of(strides->begin(), strides->end(), [](int64_t s) { return s < 0; })) why = " must be ≥ 0, not " + list(*strides);
     else if (!aliased && !is_empty(shape) && !is_dense(shape, *strides))
       why = " " + list(*strides) + " is no permutation of a dense layout of " + to_string(shape, r.graph.symbols);
     if (!why.empty()) {
@@ -152,10 +151,12 @@ class OutputReader {
     const Value &from = r.graph[output.value], &to = r.graph[input.value];
     const std::string names = "output " + quoted(from.name) + " cannot be an alias of input " + quoted(to.name) + ": ";
     const auto describe_value = [&](const Value& v) { return std::string(name_of(v.dtype)) + to_string(v.shape, r.graph.symbols); };
-    if (from.dtype != to.dtype) return names + "the dtypes " + std::string(name_of(from.dtype)) + " and " + std::string(name_of(to.dtype)) + " differ";
+    if (from.dtype != to.dtype)
+      return names + "the dtypes " + std::string(name_of(from.dtype)) + " and " + std::string(name_of(to.dtype)) + " differ";
     if (from.shape != to.shape) return names + "the shapes of " + describe_value(from) + " and " + describe_value(to) + " differ";
     if (input.scalar) return names + "a scalar input has no memory to write to";
-    if (input.strides && may_overlap(to.shape, *input.strides)) return names + "its strides " + list(*input.strides) + " make elements overlap";
+    if (input.strides && may_overlap(to.shape, *input.strides))
+      return names + "its strides " + list(*input.strides) + " make elements overlap";
     if (output.strides && strides_of(r.graph, output) != strides_of(r.graph, input)) {
       const std::string given = input.strides ? list(*input.strides) : "row-major ones";
       return names + "its strides are " + given + ", not " + list(*output.strides);
@@ -169,7 +170,8 @@ class OutputReader {
     if (!index) return;
     const auto [first, is_new] = aliased_.emplace(*index, v.span());
     if (!is_new) {
-      r.error("alias-twice", v.span(), "two outputs are an alias of input " + quoted(v.string())).notes.push_back({first->second, "the first one"});
+      r.error("alias-twice", v.span(), "two outputs are an alias of input " + quoted(v.string()))
+          .notes.push_back({first->second, "the first one"});
       return;
     }
     if (!value) return;

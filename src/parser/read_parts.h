@@ -96,9 +96,9 @@ std::optional<Shape> read_shape(Reading& r, JsonValue v, const What& what, std::
 
 // Adds a definition; reports a second one of the same name and returns nothing.
 std::optional<uint32_t> define(Reading& r, std::string_view name, Span at, uint32_t op);
-void read_inputs(Reading& r, JsonValue inputs);   // read_inputs.cpp
-void read_ops(Reading& r, JsonValue ops);         // read_ops.cpp
-void read_outputs(Reading& r, JsonValue outputs); // read_outputs.cpp
+void read_inputs(Reading& r, JsonValue inputs);    // read_inputs.cpp
+void read_ops(Reading& r, JsonValue ops);          // read_ops.cpp
+void read_outputs(Reading& r, JsonValue outputs);  // read_outputs.cpp
 // The definition of a name that `user` reads; reports an undefined one (but see names_are_missing).
 std::optional<uint32_t> find_value(Reading& r, std::string_view name, Span at, const What& user);
 
@@ -106,9 +106,9 @@ std::optional<uint32_t> find_value(Reading& r, std::string_view name, Span at, c
 
 struct ReadAttrs {
   Attrs attrs;
-  std::optional<DType> dtype;        // of cast, bitcast and creation ops: the result's
-  OpKind kind = OpKind::kCopy;       // gelu's `approximate` chooses between two kinds
-  bool ok = true;                    // nothing was reported
+  std::optional<DType> dtype;   // of cast, bitcast and creation ops: the result's
+  OpKind kind = OpKind::kCopy;  // gelu's `approximate` chooses between two kinds
+  bool ok = true;               // nothing was reported
 };
 // The attributes of an op object: every member but op, in, out and note. `at` is the place of the op's name.
 ReadAttrs read_attributes(Reading& r, OpKind kind, JsonValue op, Span at);

@@ -17,7 +17,8 @@ struct Dim {
 std::optional<int64_t> read_at_least(Reading& r, JsonValue v, const What& what, int64_t least) {
   const auto n = read_integer(r, v, what);
   if (!n || *n >= least) return n;
-  r.error(least == 0 ? "negative-size" : "bad-size", v.span(), what + " must be ≥ " + std::to_string(least) + ", not " + std::to_string(*n));
+  r.error(least == 0 ? "negative-size" : "bad-size", v.span(),
+          what + " must be ≥ " + std::to_string(least) + ", not " + std::to_string(*n));
   return std::nullopt;
 }
 
@@ -54,11 +55,13 @@ std::optional<Dim> read_dim(Reading& r, JsonValue v, const What& what) {
 // The promises a size makes about itself, also when --dim replaced it.
 bool check_promises(Reading& r, const Dim& dim, const What& what, Span at) {
   if (dim.size % dim.multiple_of != 0)
-    r.error("bad-size", at, what + ": the size " + std::to_string(dim.size) + " is no multiple of " + std::to_string(dim.multiple_of) + ", as 'multiple_of' promises");
+    r.error("bad-size", at,
+            what + ": the size " + std::to_string(dim.size) + " is no multiple of " + std::to_string(dim.multiple_of) +
+                ", as 'multiple_of' promises");
   else if (dim.size > dim.max)
-    r.error("bad-size", at, what + ": the size " + std::to_string(dim.size) + " is above " + std::to_string(dim.max) + ", as 'max' promises");
-  else
-    return true;
+    r.error("bad-size", at,
+            what + ": the size " + std::to_string(dim.size) + " is above " + std::to_string(dim.max) + ", as 'max' promises");
+  else return true;
   return false;
 }
 
@@ -84,7 +87,8 @@ std::optional<Size> read_factor(Reading& r, std::string_view factor, JsonValue v
     return std::nullopt;
   }
   if (!is_identifier(factor)) {
-    r.error("bad-size", v.span(), what + ": " + quoted(v.string()) + " is no size; sizes are integers, names from 'dims' and products such as \"B*S\"");
+    r.error("bad-size", v.span(),
+            what + ": " + quoted(v.string()) + " is no size; sizes are integers, names from 'dims' and products such as \"B*S\"");
     return std::nullopt;
   }
   if (const auto it = r.size_by_name.find(factor); it != r.size_by_name.end()) {
@@ -106,7 +110,8 @@ void read_dims(Reading& r, std::optional<JsonValue> dims) {
       if (r.hopeless() || !r.size_by_name.emplace(name, static_cast<uint32_t>(r.sizes.size())).second) continue;
       SizeName& added = r.sizes.emplace_back(SizeName{name, key.span(), std::nullopt, false});
       if (!is_identifier(name)) {
-        r.error("bad-name", key.span(), "a size cannot be called " + quoted(name) + ": a name is a letter or '_', then letters, digits or '_'");
+        r.error("bad-name", key.span(),
+                "a size cannot be called " + quoted(name) + ": a name is a letter or '_', then letters, digits or '_'");
         continue;
       }
       const What what{"", "the size", name};
@@ -116,12 +121,15 @@ void read_dims(Reading& r, std::optional<JsonValue> dims) {
       const bool overridden = override != r.options.dims.end();
       if (overridden) dim->size = override->second;
       if (!check_promises(r, *dim, overridden ? What{"", "--dim", name} : what, value.span())) continue;
-      added.size = dim->dynamic ? Size::symbol(r.graph.symbols.push({std::string(name), dim->size, dim->multiple_of, dim->max, false, {}, 1})) : Size(dim->size);
+      added.size = dim->dynamic
+                       ? Size::symbol(r.graph.symbols.push({std::string(name), dim->size, dim->multiple_of, dim->max, false, {}, 1}))
+                       : Size(dim->size);
     }
   }
   for (const auto& [name, size] : r.options.dims) {
     if (size < 0) r.error("negative-size", {}, "--dim " + quoted(name) + " must be ≥ 0, not " + std::to_string(size));
-    if (!r.size_by_name.contains(name)) r.error("unknown-dim", {}, "--dim " + quoted(name) + ": the graph has no such size" + did_you_mean(r, name, size_names(r)));
+    if (!r.size_by_name.contains(name))
+      r.error("unknown-dim", {}, "--dim " + quoted(name) + ": the graph has no such size" + did_you_mean(r, name, size_names(r)));
   }
 }
 
@@ -129,7 +137,8 @@ std::optional<Size> read_size(Reading& r, JsonValue v, const What& what, int64_t
   if (!v.is(JsonKind::kString)) {
     const auto n = read_integer(r, v, what);
     if (!n || *n >= least) return n ? std::optional(Size(*n)) : std::nullopt;
-    r.error(least == 0 ? "negative-size" : "bad-size", v.span(), what + " must be ≥ " + std::to_string(least) + ", not " + std::to_string(*n));
+    r.error(least == 0 ? "negative-size" : "bad-size", v.span(),
+            what + " must be ≥ " + std::to_string(least) + ", not " + std::to_string(*n));
     return std::nullopt;
   }
   Size product(1);

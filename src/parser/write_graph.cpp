@@ -72,14 +72,22 @@ class Writer {
 
   std::string init(const Init& i) {
     switch (i.kind) {
-      case Init::kDefault: break;
-      case Init::kNormal: return "\"normal\"";
-      case Init::kUniform: return "{\"uniform\": [" + json_number(i.lo) + ", " + json_number(i.hi) + "]}";
-      case Init::kZeros: return "\"zeros\"";
-      case Init::kOnes: return "\"ones\"";
-      case Init::kArange: return "\"arange\"";
-      case Init::kRandint: return "{\"randint\": [" + std::to_string(i.from) + ", " + std::to_string(i.to) + "]}";
-      case Init::kPermutation: return "{\"permutation\": " + std::to_string(i.to) + "}";
+      case Init::kDefault:
+        break;
+      case Init::kNormal:
+        return "\"normal\"";
+      case Init::kUniform:
+        return "{\"uniform\": [" + json_number(i.lo) + ", " + json_number(i.hi) + "]}";
+      case Init::kZeros:
+        return "\"zeros\"";
+      case Init::kOnes:
+        return "\"ones\"";
+      case Init::kArange:
+        return "\"arange\"";
+      case Init::kRandint:
+        return "{\"randint\": [" + std::to_string(i.from) + ", " + std::to_string(i.to) + "]}";
+      case Init::kPermutation:
+        return "{\"permutation\": " + std::to_string(i.to) + "}";
     }
     return "null";
   }

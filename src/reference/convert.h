@@ -28,12 +28,13 @@ struct Bool8 {
 template <int exponent_bits, int mantissa_bits, bool has_infinity>
 struct NarrowFloat {
   static constexpr int kMantissa = mantissa_bits, kBias = (1 << (exponent_bits - 1)) - 1;
-  static constexpr bool kHasInfinity = has_infinity;          // e4m3: only NaN beyond the finite values
+  static constexpr bool kHasInfinity = has_infinity;  // e4m3: only NaN beyond the finite values
   static constexpr bool kSaturates = exponent_bits + mantissa_bits < 8;
   using Bits = std::conditional_t<(exponent_bits + mantissa_bits < 8), uint8_t, uint16_t>;
   static constexpr uint32_t kMaxFinite =
       has_infinity ? (((1u << exponent_bits) - 1) << mantissa_bits) - 1 : (1u << (exponent_bits + mantissa_bits)) - 2;
-  static constexpr uint32_t kNan = has_infinity ? (((2u << exponent_bits) - 1) << (mantissa_bits - 1)) : (1u << (exponent_bits + mantissa_bits)) - 1;
+  static constexpr uint32_t kNan =
+      has_infinity ? (((2u << exponent_bits) - 1) << (mantissa_bits - 1)) : (1u << (exponent_bits + mantissa_bits)) - 1;
   Bits bits;
 };
 using F8E4M3 = NarrowFloat<4, 3, false>;
@@ -132,18 +133,30 @@ inline To stored_as(From x) {
 template <class F>
 inline decltype(auto) with_stored_type(DType t, F&& f) {
   switch (t) {
-    case DType::kBool: return f(Bool8{});
-    case DType::kU8: return f(uint8_t{});
-    case DType::kI8: return f(int8_t{});
-    case DType::kI16: return f(int16_t{});
-    case DType::kI32: return f(int32_t{});
-    case DType::kI64: return f(int64_t{});
-    case DType::kF8E4M3: return f(F8E4M3{});
-    case DType::kF8E5M2: return f(F8E5M2{});
-    case DType::kF16: return f(F16{});
-    case DType::kBF16: return f(BF16{});
-    case DType::kF32: return f(float{});
-    case DType::kF64: break;
+    case DType::kBool:
+      return f(Bool8{});
+    case DType::kU8:
+      return f(uint8_t{});
+    case DType::kI8:
+      return f(int8_t{});
+    case DType::kI16:
+      return f(int16_t{});
+    case DType::kI32:
+      return f(int32_t{});
+    case DType::kI64:
+      return f(int64_t{});
+    case DType::kF8E4M3:
+      return f(F8E4M3{});
+    case DType::kF8E5M2:
+      return f(F8E5M2{});
+    case DType::kF16:
+      return f(F16{});
+    case DType::kBF16:
+      return f(BF16{});
+    case DType::kF32:
+      return f(float{});
+    case DType::kF64:
+      break;
   }
   return f(double{});
 }

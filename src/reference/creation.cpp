@@ -45,7 +45,8 @@ void fill_iota(Tensor& out, const Attrs& attrs) {
   for (int64_t k = 0; out.elems() > 0 && k < lines.extent; ++k) {
     std::byte element[8];
     if (integers && !is_float(out.dtype)) {
-      store(static_cast<int64_t>(static_cast<uint64_t>(*start) + static_cast<uint64_t>(k) * static_cast<uint64_t>(*step)), out.dtype, element);
+      store(static_cast<int64_t>(static_cast<uint64_t>(*start) + static_cast<uint64_t>(k) * static_cast<uint64_t>(*step)), out.dtype,
+            element);
     } else if (integers) {
       store(static_cast<Quad>(*start) + static_cast<Quad>(k) * static_cast<Quad>(*step), out.dtype, element);
     } else {
@@ -86,11 +87,20 @@ void fill_normal(Tensor& out, const Attrs& attrs) {
 std::vector<Tensor> evaluate_creation(const OpCall& call) {
   Tensor out(call.dtype(), call.shape());
   switch (call.op.kind) {
-    case OpKind::kFull: fill(out, call.attrs.value); break;
-    case OpKind::kIota: fill_iota(out, call.attrs); break;
-    case OpKind::kUniform: fill_uniform(out, call.attrs); break;
-    case OpKind::kNormal: out.dtype == DType::kF64 ? fill_normal<double>(out, call.attrs) : fill_normal<float>(out, call.attrs); break;
-    default: FUSEC_CHECK(false, "not a creation op: " + call.name());
+    case OpKind::kFull:
+      fill(out, call.attrs.value);
+      break;
+    case OpKind::kIota:
+      fill_iota(out, call.attrs);
+      break;
+    case OpKind::kUniform:
+      fill_uniform(out, call.attrs);
+      break;
+    case OpKind::kNormal:
+      out.dtype == DType::kF64 ? fill_normal<double>(out, call.attrs) : fill_normal<float>(out, call.attrs);
+      break;
+    default:
+      FUSEC_CHECK(false, "not a creation op: " + call.name());
   }
   return {std::move(out)};
 }

@@ -19,14 +19,22 @@ Block make_block() { return Block(kBlockElems * 8); }
 
 Kernel kernel_of(OpKind kind, DType computing) {
   switch (computing) {
-    case DType::kBool: return kernel_for<bool>(kind);
-    case DType::kU8: return kernel_for<uint8_t>(kind);
-    case DType::kI8: return kernel_for<int8_t>(kind);
-    case DType::kI16: return kernel_for<int16_t>(kind);
-    case DType::kI32: return kernel_for<int32_t>(kind);
-    case DType::kI64: return kernel_for<int64_t>(kind);
-    case DType::kF64: return kernel_for<double>(kind);
-    default: return kernel_for<float>(kind);
+    case DType::kBool:
+      return kernel_for<bool>(kind);
+    case DType::kU8:
+      return kernel_for<uint8_t>(kind);
+    case DType::kI8:
+      return kernel_for<int8_t>(kind);
+    case DType::kI16:
+      return kernel_for<int16_t>(kind);
+    case DType::kI32:
+      return kernel_for<int32_t>(kind);
+    case DType::kI64:
+      return kernel_for<int64_t>(kind);
+    case DType::kF64:
+      return kernel_for<double>(kind);
+    default:
+      return kernel_for<float>(kind);
   }
 }
 

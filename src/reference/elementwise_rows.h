@@ -18,17 +18,17 @@ template <class T>
 Kernel kernel_for(OpKind kind);
 
 namespace rows {
-#define FUSEC_ELEMENTWISE(e, name, arity, operands, result, cost, ref_float, ref_int, ...)                \
-  struct e {                                                                                              \
-    static constexpr OperandClass kOperands = OperandClass::operands;                                     \
-    static constexpr ResultRule kResult = ResultRule::result;                                             \
-    template <class T>                                                                                    \
-    static auto apply([[maybe_unused]] T a, [[maybe_unused]] T b, [[maybe_unused]] T c) {                 \
-      [[maybe_unused]] typedef double D;                                                                  \
-      [[maybe_unused]] typedef Wrapping<T> U;                                                             \
-      if constexpr (std::is_floating_point_v<T>) return ref_float;                                        \
-      else return ref_int;                                                                                \
-    }                                                                                                     \
+#define FUSEC_ELEMENTWISE(e, name, arity, operands, result, cost, ref_float, ref_int, ...) \
+  struct e {                                                                               \
+    static constexpr OperandClass kOperands = OperandClass::operands;                      \
+    static constexpr ResultRule kResult = ResultRule::result;                              \
+    template <class T>                                                                     \
+    static auto apply([[maybe_unused]] T a, [[maybe_unused]] T b, [[maybe_unused]] T c) {  \
+      [[maybe_unused]] typedef double D;                                                   \
+      [[maybe_unused]] typedef Wrapping<T> U;                                              \
+      if constexpr (std::is_floating_point_v<T>) return ref_float;                         \
+      else return ref_int;                                                                 \
+    }                                                                                      \
   };
 #include "graph/ops.def"
 }  // namespace rows
@@ -36,12 +36,18 @@ namespace rows {
 template <class T>
 constexpr bool accepts(OperandClass operands) {
   switch (operands) {
-    case OperandClass::kAny: return true;
-    case OperandClass::kNumber: return !std::is_same_v<T, bool>;
-    case OperandClass::kFloat: return std::is_floating_point_v<T>;
-    case OperandClass::kInteger: return std::is_integral_v<T> && !std::is_same_v<T, bool>;
-    case OperandClass::kIntegerOrBool: return std::is_integral_v<T>;
-    case OperandClass::kBoolOnly: return std::is_same_v<T, bool>;
+    case OperandClass::kAny:
+      return true;
+    case OperandClass::kNumber:
+      return !std::is_same_v<T, bool>;
+    case OperandClass::kFloat:
+      return std::is_floating_point_v<T>;
+    case OperandClass::kInteger:
+      return std::is_integral_v<T> && !std::is_same_v<T, bool>;
+    case OperandClass::kIntegerOrBool:
+      return std::is_integral_v<T>;
+    case OperandClass::kBoolOnly:
+      return std::is_same_v<T, bool>;
   }
   return false;
 }
@@ -57,12 +63,13 @@ void run(const void* a, const void* b, const void* c, void* out, int64_t n) {
 template <class T>
 Kernel kernel_for(OpKind kind) {
   switch (kind) {
-#define FUSEC_ELEMENTWISE(e, ...) \
-  case OpKind::k##e:              \
+#define FUSEC_ELEMENTWISE(e, ...)                                          \
+  case OpKind::k##e:                                                       \
     if constexpr (accepts<T>(rows::e::kOperands)) return &run<rows::e, T>; \
     else return nullptr;
 #include "graph/ops.def"
-    default: return nullptr;
+    default:
+      return nullptr;
   }
 }
 

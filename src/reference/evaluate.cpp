@@ -25,17 +25,29 @@ namespace {
 
 std::vector<Tensor> evaluate_op(const OpCall& call) {
   switch (info(call.op.kind).category) {
-    case OpCategory::kElementwise: return evaluate_elementwise(call);
-    case OpCategory::kConvert: return evaluate_conversion(call);
-    case OpCategory::kShape: return evaluate_shape(call);
-    case OpCategory::kCreation: return evaluate_creation(call);
-    case OpCategory::kReduction: return evaluate_reduction(call);
-    case OpCategory::kScan: return evaluate_scan(call);
-    case OpCategory::kSort: return evaluate_sort(call);
-    case OpCategory::kGather: return evaluate_gather(call);
-    case OpCategory::kScatter: return evaluate_scatter(call);
-    case OpCategory::kComposite: FUSEC_CHECK(false, call.name() + " was not expanded"); break;
-    case OpCategory::kMatmul: break;
+    case OpCategory::kElementwise:
+      return evaluate_elementwise(call);
+    case OpCategory::kConvert:
+      return evaluate_conversion(call);
+    case OpCategory::kShape:
+      return evaluate_shape(call);
+    case OpCategory::kCreation:
+      return evaluate_creation(call);
+    case OpCategory::kReduction:
+      return evaluate_reduction(call);
+    case OpCategory::kScan:
+      return evaluate_scan(call);
+    case OpCategory::kSort:
+      return evaluate_sort(call);
+    case OpCategory::kGather:
+      return evaluate_gather(call);
+    case OpCategory::kScatter:
+      return evaluate_scatter(call);
+    case OpCategory::kComposite:
+      FUSEC_CHECK(false, call.name() + " was not expanded");
+      break;
+    case OpCategory::kMatmul:
+      break;
   }
   throw Failure(Exit::kBadInput, call.name() + " is reserved: this version has no matrix products");
 }

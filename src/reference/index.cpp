@@ -80,7 +80,8 @@ Tensor selected(const OpCall& call, const Tensor& x, const Tensor& index, int64_
   }
   for (int64_t o = 0; o < lines.outer; ++o)
     for (int64_t k = 0; k < count; ++k)
-      std::memcpy(out.data.data() + (o * count + k) * run, x.data.data() + lines.at(o, indices[k], 0) * bytes_of(x.dtype), static_cast<size_t>(run));
+      std::memcpy(out.data.data() + (o * count + k) * run, x.data.data() + lines.at(o, indices[k], 0) * bytes_of(x.dtype),
+                  static_cast<size_t>(run));
   return out;
 }
 
@@ -115,11 +116,16 @@ template <class Wide>
 Wide combine(Accumulate how, Wide a, Wide b) {
   using U = std::conditional_t<std::is_floating_point_v<Wide>, Wide, uint64_t>;
   switch (how) {
-    case Accumulate::kAdd: return static_cast<Wide>(static_cast<U>(a) + static_cast<U>(b));
-    case Accumulate::kMul: return static_cast<Wide>(static_cast<U>(a) * static_cast<U>(b));
-    case Accumulate::kMax: return maximum(a, b);
-    case Accumulate::kMin: return minimum(a, b);
-    case Accumulate::kNone: break;
+    case Accumulate::kAdd:
+      return static_cast<Wide>(static_cast<U>(a) + static_cast<U>(b));
+    case Accumulate::kMul:
+      return static_cast<Wide>(static_cast<U>(a) * static_cast<U>(b));
+    case Accumulate::kMax:
+      return maximum(a, b);
+    case Accumulate::kMin:
+      return minimum(a, b);
+    case Accumulate::kNone:
+      break;
   }
   return b;
 }
@@ -149,9 +155,12 @@ Tensor source_of(const OpCall& call) {
 
 std::vector<Tensor> evaluate_gather(const OpCall& call) {
   switch (call.op.kind) {
-    case OpKind::kIndexSelect: return {selected(call, *call.in[0], *call.in[1], call.attrs.dim)};
-    case OpKind::kEmbedding: return {selected(call, *call.in[1], *call.in[0], 0)};
-    default: return {gathered(call)};
+    case OpKind::kIndexSelect:
+      return {selected(call, *call.in[0], *call.in[1], call.attrs.dim)};
+    case OpKind::kEmbedding:
+      return {selected(call, *call.in[1], *call.in[0], 0)};
+    default:
+      return {gathered(call)};
   }
 }
 

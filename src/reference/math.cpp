@@ -21,7 +21,8 @@ double erfinv_estimate(double y) {
 }  // namespace
 
 double erfinv(double y) {
-  if (!(std::fabs(y) < 1)) return y == 1 || y == -1 ? y * std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN();
+  if (!(std::fabs(y) < 1))
+    return y == 1 || y == -1 ? y * std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN();
   if (std::fabs(y) < 1e-8) return y * 0.886226925452758013649083741670572591;  // √π/2; the next term is below y·1e-16
   constexpr double kTwoOverRootPi = 1.128379167095512573896158903121545172;
   const double magnitude = std::fabs(y);

@@ -33,12 +33,18 @@ constexpr uint64_t word_pair(const PhiloxWords& words, size_t first) { return ui
 // The number of leading bits of a word that `uniform` keeps: every multiple of 2^-p in [0, 1) is a value of the dtype.
 constexpr int uniform_bits(DType t) {
   switch (t) {
-    case DType::kF8E5M2: return 3;
-    case DType::kF8E4M3: return 4;
-    case DType::kBF16: return 8;
-    case DType::kF16: return 11;
-    case DType::kF64: return 53;
-    default: return 24;
+    case DType::kF8E5M2:
+      return 3;
+    case DType::kF8E4M3:
+      return 4;
+    case DType::kBF16:
+      return 8;
+    case DType::kF16:
+      return 11;
+    case DType::kF64:
+      return 53;
+    default:
+      return 24;
   }
 }
 

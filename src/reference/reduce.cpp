@@ -124,9 +124,10 @@ std::vector<Tensor> variances(const OpCall& call, const Rows& r) {
   for (size_t i = 0; i < results.size(); ++i) {
     if (!call.op.out[i].valid()) continue;
     const DType t = call.dtype(i);
-    results[i] = narrow(each_row<double>(r, [&](const double* x, int64_t n) {
-                          return settle(i == 0 ? variance_of(x, n, call.attrs.correction) : sum_of(x, n) / n, t);
-                        }), t, call.shape(i));
+    results[i] = narrow(
+        each_row<double>(
+            r, [&](const double* x, int64_t n) { return settle(i == 0 ? variance_of(x, n, call.attrs.correction) : sum_of(x, n) / n, t); }),
+        t, call.shape(i));
   }
   return results;
 }
@@ -154,12 +155,15 @@ std::vector<Tensor> evaluate_reduction(const OpCall& call) {
       return {narrow(extremes<int64_t>(kind, r), t, shape)};
     }
     case OpKind::kArgmax:
-    case OpKind::kArgmin: return {narrow(floats ? positions<double>(kind, r) : positions<int64_t>(kind, r), t, shape)};
+    case OpKind::kArgmin:
+      return {narrow(floats ? positions<double>(kind, r) : positions<int64_t>(kind, r), t, shape)};
     case OpKind::kAll:
-    case OpKind::kAny: return {narrow(quantified(kind, r), t, shape)};
+    case OpKind::kAny:
+      return {narrow(quantified(kind, r), t, shape)};
     case OpKind::kLogsumexp:
       return {narrow(each_row<double>(r, [&](const double* x, int64_t n) { return settle(logsumexp_of(x, n), t); }), t, shape)};
-    default: FUSEC_CHECK(false, "not a reduction: " + call.name());
+    default:
+      FUSEC_CHECK(false, "not a reduction: " + call.name());
   }
   return {};
 }

@@ -99,11 +99,20 @@ Tensor strided(const OpCall& call) {
   const Extents shape = call.shape();
   View view = view_of(x);
   switch (call.op.kind) {
-    case OpKind::kPermute: view = permuted(view, a.perm); break;
-    case OpKind::kExpand: view = broadcast(view, shape); break;
-    case OpKind::kSlice: view = sliced(view, extents_of(a.starts), a.steps.empty() ? Extents(shape.size(), 1) : a.steps, shape); break;
-    case OpKind::kFlip: view = flipped(view, a.dims); break;
-    default: FUSEC_CHECK(false, "not a strided view: " + call.name());
+    case OpKind::kPermute:
+      view = permuted(view, a.perm);
+      break;
+    case OpKind::kExpand:
+      view = broadcast(view, shape);
+      break;
+    case OpKind::kSlice:
+      view = sliced(view, extents_of(a.starts), a.steps.empty() ? Extents(shape.size(), 1) : a.steps, shape);
+      break;
+    case OpKind::kFlip:
+      view = flipped(view, a.dims);
+      break;
+    default:
+      FUSEC_CHECK(false, "not a strided view: " + call.name());
   }
   FUSEC_CHECK(view.shape == shape, call.name() + " has another shape than inferred");
   return materialize(view, x.dtype);
@@ -115,11 +124,15 @@ std::vector<Tensor> evaluate_shape(const OpCall& call) {
   switch (call.op.kind) {
     case OpKind::kReshape:
     case OpKind::kSqueeze:
-    case OpKind::kUnsqueeze: return {reshaped(call)};
-    case OpKind::kPad: return {padded(call)};
+    case OpKind::kUnsqueeze:
+      return {reshaped(call)};
+    case OpKind::kPad:
+      return {padded(call)};
     case OpKind::kCat:
-    case OpKind::kStack: return {joined(call)};
-    default: return {strided(call)};
+    case OpKind::kStack:
+      return {joined(call)};
+    default:
+      return {strided(call)};
   }
 }
 

@@ -40,7 +40,8 @@ Tensor picked(const Tensor& x, const Lines& lines, const Tensor& order, int64_t 
     for (int64_t k = 0; k < keep; ++k)
       for (int64_t i = 0; i < lines.inner; ++i) {
         const int64_t to = (o * keep + k) * lines.inner + i;
-        std::memcpy(out.data.data() + to * bytes_of(x.dtype), x.data.data() + lines.at(o, order.as<int64_t>()[to], i) * bytes_of(x.dtype), bytes);
+        std::memcpy(out.data.data() + to * bytes_of(x.dtype), x.data.data() + lines.at(o, order.as<int64_t>()[to], i) * bytes_of(x.dtype),
+                    bytes);
       }
   return out;
 }
@@ -55,7 +56,8 @@ std::vector<Tensor> evaluate_sort(const OpCall& call) {
   FUSEC_CHECK(keep <= lines.extent, "topk of more than there are");
   Extents shape = x.shape;
   if (!shape.empty()) shape[static_cast<size_t>(call.attrs.dim)] = keep;
-  Tensor order = is_float(x.dtype) ? order_of<double>(x, lines, descending, keep, shape) : order_of<int64_t>(x, lines, descending, keep, shape);
+  Tensor order =
+      is_float(x.dtype) ? order_of<double>(x, lines, descending, keep, shape) : order_of<int64_t>(x, lines, descending, keep, shape);
   if (call.op.kind == OpKind::kArgsort) return {std::move(order)};
   Tensor values = picked(x, lines, order, keep);
   return {std::move(values), std::move(order)};

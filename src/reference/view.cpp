@@ -71,10 +71,14 @@ void read_run(const std::byte* src, int64_t stride, int64_t count, int elem_byte
     return;
   }
   switch (elem_bytes) {
-    case 1: return read_run<uint8_t>(src, stride, count, out);
-    case 2: return read_run<uint16_t>(src, stride, count, out);
-    case 4: return read_run<uint32_t>(src, stride, count, out);
-    default: return read_run<uint64_t>(src, stride, count, out);
+    case 1:
+      return read_run<uint8_t>(src, stride, count, out);
+    case 2:
+      return read_run<uint16_t>(src, stride, count, out);
+    case 4:
+      return read_run<uint32_t>(src, stride, count, out);
+    default:
+      return read_run<uint64_t>(src, stride, count, out);
   }
 }
 

@@ -17,7 +17,7 @@ struct InternalError : std::logic_error {
 }  // namespace fusec
 
 // FUSEC_CHECK(condition, message): the message is a std::string expression, evaluated only on failure.
-#define FUSEC_CHECK(condition, ...)                                                              \
-  do {                                                                                           \
+#define FUSEC_CHECK(condition, ...)                                                                    \
+  do {                                                                                                 \
     if (!(condition)) ::fusec::check_failed(__FILE__, __LINE__, #condition, std::string(__VA_ARGS__)); \
   } while (false)

@@ -64,7 +64,9 @@ TEST_CASE("safetensors keep every dtype and shape", "[data]") {
   tensors.emplace_back("y#2", bytes_of_type(DType::kBF16, {3, 0, 2}));
   write_tensors(folder.file("a.safetensors"), tensors);
   CHECK(read_tensors(folder.file("a.safetensors")) == tensors);
-  CHECK(parse_safetensors(with_header(R"({"__metadata__": {"format": "pt"}, "x": {"dtype": "U8", "shape": [1], "data_offsets": [0, 1]}})", "z")).size() == 1);
+  CHECK(parse_safetensors(
+            with_header(R"({"__metadata__": {"format": "pt"}, "x": {"dtype": "U8", "shape": [1], "data_offsets": [0, 1]}})", "z"))
+            .size() == 1);
 }
 
 TEST_CASE("damaged safetensors are refused", "[data]") {
@@ -86,10 +88,16 @@ TEST_CASE("damaged safetensors are refused", "[data]") {
   CHECK(contains(one(R"("dtype": "U8", "shape": [2], "data_offsets": [0, 2])"), "belong to no tensor"));
   CHECK(contains(one(R"("dtype": "U8", "shape": [2], "data_offsets": [2, 4])"), "does not follow"));
   CHECK(contains(one(R"("dtype": "F64", "shape": [4294967296, 4294967296], "data_offsets": [0, 4])"), "2^63"));
-  CHECK(contains(refused(with_header(R"({"x": {"dtype": "U8", "shape": [], "data_offsets": [0, 1]}, "x": {"dtype": "U8", "shape": [], "data_offsets": [1, 2]}})", "ab")),
-                 "twice"));
-  CHECK(contains(refused(with_header(R"({"x": {"dtype": "U8", "shape": [2], "data_offsets": [0, 2]}, "y": {"dtype": "U8", "shape": [2], "data_offsets": [1, 3]}})", "abc")),
-                 "overlaps"));
+  CHECK(contains(
+      refused(with_header(
+          R"({"x": {"dtype": "U8", "shape": [], "data_offsets": [0, 1]}, "x": {"dtype": "U8", "shape": [], "data_offsets": [1, 2]}})",
+          "ab")),
+      "twice"));
+  CHECK(contains(
+      refused(with_header(
+          R"({"x": {"dtype": "U8", "shape": [2], "data_offsets": [0, 2]}, "y": {"dtype": "U8", "shape": [2], "data_offsets": [1, 3]}})",
+          "abc")),
+      "overlaps"));
 }
 
 TEST_CASE("every prefix of a file is refused without a crash", "[data]") {
@@ -131,12 +139,14 @@ TEST_CASE("npy headers", "[data]") {
 
 TEST_CASE("npy and npz files", "[data]") {
   const Folder folder;
-  const NamedTensors tensors = {{"in.x:0", bytes_of_type(DType::kF64, {3})}, {"y#2", bytes_of_type(DType::kBool, {2, 2})}, {"z", bytes_of_type(DType::kI16, {0, 4})}};
+  const NamedTensors tensors = {
+      {"in.x:0", bytes_of_type(DType::kF64, {3})}, {"y#2", bytes_of_type(DType::kBool, {2, 2})}, {"z", bytes_of_type(DType::kI16, {0, 4})}};
   write_tensors(folder.file("a.npz"), tensors);
   CHECK(read_tensors(folder.file("a.npz")) == tensors);
   write_tensors(folder.file("w.npy"), {{"any", tensors[0].second}});
   CHECK(read_tensors(folder.file("w.npy")) == NamedTensors{{"w", tensors[0].second}});
-  CHECK(contains(message_of([&] { write_tensors(folder.file("b.npz"), {{"h", bytes_of_type(DType::kBF16, {1})}}); }), "no bf16 ('h'); use .safetensors"));
+  CHECK(contains(message_of([&] { write_tensors(folder.file("b.npz"), {{"h", bytes_of_type(DType::kBF16, {1})}}); }),
+                 "no bf16 ('h'); use .safetensors"));
   CHECK(!std::filesystem::exists(folder.file("b.npz")));
   CHECK(contains(message_of([&] { write_tensors(folder.file("b.npy"), tensors); }), "one tensor"));
   CHECK(contains(message_of([&] { read_tensors(folder.file("a.pt")); }), "end in .safetensors (or .st), .npz or .npy"));

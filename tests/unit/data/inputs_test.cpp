@@ -100,10 +100,12 @@ TEST_CASE("defaults of integers and bool", "[data]") {
 TEST_CASE("an input that only indexes gets valid indices", "[data]") {
   Graph graph;
   Builder b(graph);
-  const ValueId x = b.input("x", DType::kF32, {5, 3}), at = b.input("at", DType::kI32, {40, 10}), both = b.input("both", DType::kI64, {5, 400});
+  const ValueId x = b.input("x", DType::kF32, {5, 3}), at = b.input("at", DType::kI32, {40, 10}),
+                both = b.input("both", DType::kI64, {5, 400});
   Attrs flat;
   flat.shape = {400};
-  const ValueId index = b.value(OpKind::kReshape, {operand(b.value(OpKind::kCast, {operand(at)}, "wide", nullptr, DType::kI64))}, "index", &flat);
+  const ValueId index =
+      b.value(OpKind::kReshape, {operand(b.value(OpKind::kCast, {operand(at)}, "wide", nullptr, DType::kI64))}, "index", &flat);
   Attrs along;
   along.dim = 0;
   b.output(b.value(OpKind::kIndexSelect, {operand(x), operand(index)}, "rows", &along));

@@ -30,8 +30,7 @@ class Damage {
     std::vector<std::pair<size_t, size_t>> found;
     for (size_t i = 0; i < text.size();) {
       size_t end = i + 1;
-      if (text[i] == '"')
-        end = std::min(text.find('"', i + 1), text.size() - 1) + 1;
+      if (text[i] == '"') end = std::min(text.find('"', i + 1), text.size() - 1) + 1;
       else if (std::isalnum(static_cast<unsigned char>(text[i])) || text[i] == '-')
         while (end < text.size() && (std::isalnum(static_cast<unsigned char>(text[end])) || text[end] == '.' || text[end] == '-')) ++end;
       else if (std::isspace(static_cast<unsigned char>(text[i])) || std::string("{}[],:").find(text[i]) != std::string::npos) {
@@ -45,16 +44,56 @@ class Damage {
   }
 
   void once(std::string& text) {
-    static const std::vector<std::string> kWords = {"0", "-1", "1", "2", "9", "-9", "64", "1.5", "-0.0", "1e300", "9223372036854775807", "4611686018427387904", "18446744073709551615",
-                                                    "99999999999999999999", "true", "null", "[]", "{}", "[0]", "\"\"", "\"x\"", "\"nan\"", "\"inf\"", "\"B*S\"", "\"S*S*S*S*S\"", "\"N\"",
-                                                    "\"f8e4m3\"", "\"bool\"", "\"i64\"", "\"f64\"", "[[[1]]]", "[2, 3]", "[-1, -1]", "[0, 0]"};
+    static const std::vector<std::string> kWords = {"0",
+                                                    "-1",
+                                                    "1",
+                                                    "2",
+                                                    "9",
+                                                    "-9",
+                                                    "64",
+                                                    "1.5",
+                                                    "-0.0",
+                                                    "1e300",
+                                                    "9223372036854775807",
+                                                    "4611686018427387904",
+                                                    "18446744073709551615",
+                                                    "99999999999999999999",
+                                                    "true",
+                                                    "null",
+                                                    "[]",
+                                                    "{}",
+                                                    "[0]",
+                                                    "\"\"",
+                                                    "\"x\"",
+                                                    "\"nan\"",
+                                                    "\"inf\"",
+                                                    "\"B*S\"",
+                                                    "\"S*S*S*S*S\"",
+                                                    "\"N\"",
+                                                    "\"f8e4m3\"",
+                                                    "\"bool\"",
+                                                    "\"i64\"",
+                                                    "\"f64\"",
+                                                    "[[[1]]]",
+                                                    "[2, 3]",
+                                                    "[-1, -1]",
+                                                    "[0, 0]"};
     const size_t at = pick(text.size());
     switch (pick(8)) {
-      case 0: text[at] = static_cast<char>(pick(256)); return;
-      case 1: text.erase(at, 1 + pick(8)); return;
-      case 2: text.insert(at, text.substr(pick(text.size()), pick(40))); return;
-      case 3: text.resize(at); return;
-      default: break;
+      case 0:
+        text[at] = static_cast<char>(pick(256));
+        return;
+      case 1:
+        text.erase(at, 1 + pick(8));
+        return;
+      case 2:
+        text.insert(at, text.substr(pick(text.size()), pick(40)));
+        return;
+      case 3:
+        text.resize(at);
+        return;
+      default:
+        break;
     }
     const auto all = tokens(text);
     if (all.size() < 2) return;

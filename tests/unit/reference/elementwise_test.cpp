@@ -35,7 +35,8 @@ TEST_CASE("integer division for all signs, zero and the least integer", "[refere
   CHECK(apply(OpKind::kFmod, t, {-7, 2}) == -1);
   CHECK(apply(OpKind::kCeilDiv, t, {7, 2}) == 4);
   CHECK(apply(OpKind::kRemainder, t, {7, -2}) == -1);
-  for (const OpKind kind : {OpKind::kFloorDiv, OpKind::kCeilDiv, OpKind::kTruncDiv, OpKind::kRemainder, OpKind::kFmod}) CHECK(apply(kind, t, {5, 0}) == 0);
+  for (const OpKind kind : {OpKind::kFloorDiv, OpKind::kCeilDiv, OpKind::kTruncDiv, OpKind::kRemainder, OpKind::kFmod})
+    CHECK(apply(kind, t, {5, 0}) == 0);
   for (const OpKind kind : {OpKind::kFloorDiv, OpKind::kCeilDiv, OpKind::kTruncDiv}) {
     CHECK(apply(kind, t, {INT32_MIN, -1}) == INT32_MIN);
     CHECK(apply(kind, DType::kI8, {-128, -1}) == -128);
@@ -133,7 +134,8 @@ TEST_CASE("operands broadcast as in NumPy", "[reference]") {
   const Tensor mask = vector_of(DType::kBool, {1, 0, 1});
   const Tensor chosen = evaluate_one(OpKind::kWhere, {mask, column, -1.0}, {{DType::kI32, {2, 3}}})[0];
   CHECK(numbers(chosen) == std::vector<double>{10, -1, 10, 20, -1, 20});
-  const Tensor none = evaluate_one(OpKind::kAdd, {tensor(DType::kF16, {0, 3}, {}), vector_of(DType::kF16, {1, 2, 3})}, {{DType::kF16, {0, 3}}})[0];
+  const Tensor none =
+      evaluate_one(OpKind::kAdd, {tensor(DType::kF16, {0, 3}, {}), vector_of(DType::kF16, {1, 2, 3})}, {{DType::kF16, {0, 3}}})[0];
   CHECK(none.elems() == 0);
 }
 

@@ -38,7 +38,8 @@ struct Result {
   std::vector<int64_t> shape;
 };
 
-inline std::vector<Tensor> evaluate_one(OpKind kind, const std::vector<Given>& operands, const std::vector<Result>& results, const Attrs& attrs = {}) {
+inline std::vector<Tensor> evaluate_one(OpKind kind, const std::vector<Given>& operands, const std::vector<Result>& results,
+                                        const Attrs& attrs = {}) {
   Graph graph;
   Op op;
   op.kind = kind;

@@ -22,7 +22,9 @@ Tensor count_up(std::vector<int64_t> shape) {
   return tensor(DType::kI32, std::move(shape), values);
 }
 
-List run(OpKind kind, const std::vector<Given>& in, Result result, const Attrs& attrs) { return numbers(evaluate_one(kind, in, {result}, attrs)[0]); }
+List run(OpKind kind, const std::vector<Given>& in, Result result, const Attrs& attrs) {
+  return numbers(evaluate_one(kind, in, {result}, attrs)[0]);
+}
 
 }  // namespace
 
@@ -46,7 +48,8 @@ TEST_CASE("views", "[reference]") {
   a.high = {1, 0};
   CHECK(run(OpKind::kPad, {x}, {DType::kI32, {1, 3}}, a) == List{9, 9, 9});
   a.dim = 1;
-  CHECK(run(OpKind::kCat, {x, count_up({2, 1}), tensor(DType::kI32, {2, 0}, {})}, {DType::kI32, {2, 4}}, a) == List{0, 1, 2, 0, 3, 4, 5, 1});
+  CHECK(run(OpKind::kCat, {x, count_up({2, 1}), tensor(DType::kI32, {2, 0}, {})}, {DType::kI32, {2, 4}}, a) ==
+        List{0, 1, 2, 0, 3, 4, 5, 1});
   CHECK(run(OpKind::kStack, {x, x}, {DType::kI32, {2, 2, 3}}, a) == List{0, 1, 2, 0, 1, 2, 3, 4, 5, 3, 4, 5});
 }
 
@@ -120,7 +123,8 @@ TEST_CASE("variance and logsumexp", "[reference]") {
   const auto both = evaluate_one(OpKind::kVarMean, {vector_of(DType::kF64, {2, 4})}, {{DType::kF64, {}}, {DType::kF64, {}}}, a);
   CHECK(numbers(both[0]) == List{2});
   CHECK(numbers(both[1]) == List{3});
-  CHECK(run(OpKind::kLogsumexp, {vector_of(DType::kF32, {1000, 1000})}, {DType::kF32, {}}, a)[0] == static_cast<float>(1000 + std::log(2.0)));
+  CHECK(run(OpKind::kLogsumexp, {vector_of(DType::kF32, {1000, 1000})}, {DType::kF32, {}}, a)[0] ==
+        static_cast<float>(1000 + std::log(2.0)));
   CHECK(run(OpKind::kLogsumexp, {vector_of(DType::kF32, {})}, {DType::kF32, {}}, a) == List{-kInf});
   CHECK(run(OpKind::kLogsumexp, {vector_of(DType::kF32, {kInf, 1})}, {DType::kF32, {}}, a) == List{kInf});
   CHECK(std::isnan(run(OpKind::kLogsumexp, {vector_of(DType::kF32, {kInf, kNan})}, {DType::kF32, {}}, a)[0]));
@@ -155,7 +159,8 @@ TEST_CASE("sorting is stable and takes NaN for the greatest", "[reference]") {
   const auto least = evaluate_one(OpKind::kTopk, {x}, {{DType::kF32, {2}}, {DType::kI64, {2}}}, a);
   CHECK(numbers(least[1]) == List{4, 5});
   a.dim = 0;
-  const auto columns = evaluate_one(OpKind::kSort, {tensor(DType::kI32, {2, 2}, {1, 5, 2, 4})}, {{DType::kI32, {2, 2}}, {DType::kI64, {2, 2}}}, a);
+  const auto columns =
+      evaluate_one(OpKind::kSort, {tensor(DType::kI32, {2, 2}, {1, 5, 2, 4})}, {{DType::kI32, {2, 2}}, {DType::kI64, {2, 2}}}, a);
   CHECK(numbers(columns[0]) == List{2, 5, 1, 4});
   CHECK(numbers(columns[1]) == List{1, 0, 0, 1});
 }
@@ -172,7 +177,8 @@ TEST_CASE("gathering", "[reference]") {
 
 TEST_CASE("scattering", "[reference]") {
   Attrs a;
-  const Tensor x = vector_of(DType::kF16, {1, 2, 4}), at = vector_of(DType::kI64, {0, 2, 0}), src = vector_of(DType::kF16, {10, 20, 30, 99});
+  const Tensor x = vector_of(DType::kF16, {1, 2, 4}), at = vector_of(DType::kI64, {0, 2, 0}),
+               src = vector_of(DType::kF16, {10, 20, 30, 99});
   CHECK(run(OpKind::kScatter, {x, at, src}, {DType::kF16, {3}}, a) == List{30, 2, 20});
   a.accumulate = Accumulate::kAdd;
   CHECK(run(OpKind::kScatter, {x, at, src}, {DType::kF16, {3}}, a) == List{41, 2, 24});
@@ -186,9 +192,10 @@ TEST_CASE("scattering", "[reference]") {
   a.accumulate = Accumulate::kAdd;
   a.dim = 1;
   const Tensor columns = tensor(DType::kI32, {2, 2}, {1, 2, 3, 4});
-  CHECK(run(OpKind::kIndexPut, {count_up({2, 3}), vector_of(DType::kI64, {2, 2}), columns}, {DType::kI32, {2, 3}}, a) == List{0, 1, 5, 3, 4, 12});
-  CHECK(run(OpKind::kScatter, {count_up({2, 3}), tensor(DType::kI64, {0, 3}, {}), tensor(DType::kI32, {0, 3}, {})}, {DType::kI32, {2, 3}}, a) ==
-        List{0, 1, 2, 3, 4, 5});
+  CHECK(run(OpKind::kIndexPut, {count_up({2, 3}), vector_of(DType::kI64, {2, 2}), columns}, {DType::kI32, {2, 3}}, a) ==
+        List{0, 1, 5, 3, 4, 12});
+  CHECK(run(OpKind::kScatter, {count_up({2, 3}), tensor(DType::kI64, {0, 3}, {}), tensor(DType::kI32, {0, 3}, {})}, {DType::kI32, {2, 3}},
+            a) == List{0, 1, 2, 3, 4, 5});
 }
 
 TEST_CASE("an index out of range is named", "[reference]") {

@@ -1,13 +1,12 @@
-#include "lower/visit.h"
+#include "kernel/visit.h"
 
 #include <algorithm>
 
 namespace fusec {
 
 bool inside_atom(const IndexSpace& space, const Index& index, AtomId v) {
-  return std::any_of(index.terms.begin(), index.terms.end(), [&](const auto& t) {
-    return space[t.first].kind != Atom::kVariable && space.depends_on(space.variable(t.first), v);
-  });
+  return std::any_of(index.terms.begin(), index.terms.end(),
+                     [&](const auto& t) { return space[t.first].kind != Atom::kVariable && space.depends_on(space.variable(t.first), v); });
 }
 
 std::vector<bool> independent_nodes(const Part& part, AtomId v) {
@@ -24,12 +23,18 @@ std::vector<bool> independent_nodes(const Part& part, AtomId v) {
 int64_t node_cost(const Graph& graph, const Node& node) {
   switch (node.kind) {
     case Node::kScalar:
-    case Node::kConstant: return 0;
-    case Node::kLoad: return 4;
-    case Node::kSelect: return 1;
-    case Node::kIndex: return 2;
-    case Node::kRandom: return 60;
-    case Node::kOp: return info(graph[node.op].kind).cost;
+    case Node::kConstant:
+      return 0;
+    case Node::kLoad:
+      return 4;
+    case Node::kSelect:
+      return 1;
+    case Node::kIndex:
+      return 2;
+    case Node::kRandom:
+      return 60;
+    case Node::kOp:
+      return info(graph[node.op].kind).cost;
   }
   return 0;
 }
@@ -56,9 +61,8 @@ void choose_index_width(Part& part) {
   // A tail's last block may count past the end by up to its own elements.
   Index threads(part.grid.elems);
   bool fits = part.space.highest(threads) < kLimit - (int64_t{1} << 20);
-  for_each_index(part, [&](const Index& index) {
-    fits = fits && part.space.highest(index) < kLimit && part.space.lowest(index) > -kLimit;
-  });
+  for_each_index(part,
+                 [&](const Index& index) { fits = fits && part.space.highest(index) < kLimit && part.space.lowest(index) > -kLimit; });
   for (size_t i = 0; i < part.space.size(); ++i) {
     const Atom& a = part.space[AtomId(i)];
     if (a.kind != Atom::kVariable) fits = fits && part.space.highest(a.operand) < kLimit && part.space.lowest(a.operand) > -kLimit;
