@@ -9,6 +9,23 @@ bool inside_atom(const IndexSpace& space, const Index& index, AtomId v) {
                      [&](const auto& t) { return space[t.first].kind != Atom::kVariable && space.depends_on(space.variable(t.first), v); });
 }
 
+bool uniform_over(const IndexSpace& space, const Index& guard, AtomId v, int width) {
+  if (width == 1) return true;
+  if (inside_atom(space, guard, v)) return false;
+  const Size c = guard.coefficient(v);
+  if (c.is(0)) return true;
+  if (c.is(1)) return space.alignment(guard, v, width) == width;
+  // Decided by the last lane.
+  return c.is(-1) && space.alignment(guard + Index(1), v, width) == width;
+}
+
+Index without_lane(const IndexSpace& space, const Index& guard, AtomId lane, int width) {
+  const Size c = guard.coefficient(lane);
+  if (c.is(1)) return guard - space.variable(lane);
+  if (c.is(-1)) return guard + space.variable(lane) - Index(width - 1);
+  return guard;
+}
+
 std::vector<bool> independent_nodes(const Part& part, AtomId v) {
   auto free = [&](const Index& i) { return v.valid() ? !part.space.depends_on(i, v) : i.is_constant(); };
   std::vector<bool> independent(part.nodes.size());

@@ -39,6 +39,12 @@ void for_each_access(const Part& part, const Kernel& kernel, F&& f) {
 // True if the index contains a quotient or remainder over the variable.
 bool inside_atom(const IndexSpace& space, const Index& index, AtomId v);
 
+// True if `width` neighbouring values of `v`, the first a multiple of it, give the guard one answer.
+bool uniform_over(const IndexSpace& space, const Index& guard, AtomId v, int width);
+
+// A guard that is uniform over the lanes, asked once for all of them: without the lane's variable.
+Index without_lane(const IndexSpace& space, const Index& guard, AtomId lane, int width);
+
 // Per node: true when neither it nor what it is computed from depends on `v` (on any variable, when `v` is invalid).
 std::vector<bool> independent_nodes(const Part& part, AtomId v);
 

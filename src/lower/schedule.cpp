@@ -61,19 +61,9 @@ int preferred_vector(const Part& part, const Kernel& kernel, AtomId v) {
   return std::max(1, std::min(16 / least, (widest_dominates ? 16 : 32) / most));
 }
 
-// A guard that all lanes of a vector of this width answer alike.
-bool uniform_over(const Part& part, const Index& guard, AtomId v, int width) {
-  if (inside_atom(part.space, guard, v)) return false;
-  const Size c = guard.coefficient(v);
-  if (c.is(0)) return true;
-  if (c.is(1)) return part.space.alignment(guard, v, width) == width;
-  if (c.is(-1)) return part.space.alignment(guard + Index(1), v, width) == width;
-  return false;
-}
-
 bool guards_uniform(const Part& part, AtomId v, int width) {
   bool ok = true;
-  for_each_guard(part, [&](const Index& g) { ok = ok && uniform_over(part, g, v, width); });
+  for_each_guard(part, [&](const Index& g) { ok = ok && uniform_over(part.space, g, v, width); });
   return ok;
 }
 
@@ -115,11 +105,7 @@ void apply_vector(Part& part, int width) {
   part.has_tail = !whole;
   if (part.has_tail) part.lane_limit = Index(extent - 1) - replacement;
   for_each_index(part, [&](Index& index) { index = part.space.substitute(index, {{x, replacement}}); });
-  for_each_guard(part, [&](Index& g) {
-    const Size c = g.coefficient(part.lane);
-    if (c.is(1)) g = g - part.space.variable(part.lane);
-    if (c.is(-1)) g = g + part.space.variable(part.lane) - Index(width - 1);
-  });
+  for_each_guard(part, [&](Index& g) { g = without_lane(part.space, g, part.lane, width); });
 }
 
 // The variable over which a thread should repeat: the one that leaves most work unchanged.

@@ -19,15 +19,8 @@ bool transposed(const Part& part, const Node& n, AtomId x, AtomId y) {
          !inside_atom(part.space, n.index, y);
 }
 
-bool uniform_over(const Part& part, const std::vector<Index>& guards, AtomId v, int width) {
-  return std::all_of(guards.begin(), guards.end(), [&](const Index& g) {
-    if (inside_atom(part.space, g, v)) return width == 1;
-    const Size c = g.coefficient(v);
-    if (c.is(0)) return true;
-    if (c.is(1)) return part.space.alignment(g, v, width) == width;
-    if (c.is(-1)) return part.space.alignment(g + Index(1), v, width) == width;
-    return width == 1;
-  });
+bool all_uniform(const Part& part, const std::vector<Index>& guards, AtomId v, int width) {
+  return std::all_of(guards.begin(), guards.end(), [&](const Index& g) { return uniform_over(part.space, g, v, width); });
 }
 
 struct Axes {
@@ -69,7 +62,7 @@ int column_width(const Part& part, const Kernel& kernel, const Axes& axes) {
   bool uniform = false;
   for (; width > 1; width /= 2) {
     uniform = extent % width == 0;
-    for (const Node& n : part.nodes) uniform = uniform && uniform_over(part, n.guard, axes.x, width);
+    for (const Node& n : part.nodes) uniform = uniform && all_uniform(part, n.guard, axes.x, width);
     if (uniform) break;
   }
   return width;
@@ -79,17 +72,34 @@ int row_width(const Part& part, const Node& load, AtomId y) {
   int width = 16 / bytes_of(load.dtype);
   const int64_t extent = part.space.extent(y).value();
   while (width > 1 &&
-         (extent % width != 0 || part.space.alignment(load.index, y, width) < width || !uniform_over(part, load.guard, y, width)))
+         (extent % width != 0 || part.space.alignment(load.index, y, width) < width || !all_uniform(part, load.guard, y, width)))
     width /= 2;
   return width;
 }
 
-void drop_lane(std::vector<Index>& guards, AtomId v, int width, const IndexSpace& space) {
-  for (Index& g : guards) {
-    const Size c = g.coefficient(v);
-    if (c.is(1)) g = g - space.variable(v);
-    if (c.is(-1)) g = g + space.variable(v) - Index(width - 1);
+// How one load is staged: in variables of its own, `x_base` and `y_base` being the tile's first element.
+Tile::Staged stage(Kernel& kernel, Part& part, const Axes& axes, NodeId id, const Index& x_base, const Index& y_base) {
+  IndexSpace& space = part.space;
+  const Node& load = part.nodes[id];
+  const int64_t x_extent = space.extent(axes.x).value(), y_extent = space.extent(axes.y).value();
+  kernel.shared_bytes += bytes_of(load.dtype) * kSide * (kSide + 1);
+  Tile::Staged staged;
+  staged.load = id;
+  staged.width = row_width(part, load, axes.y);
+  const int vectors = kSide / staged.width, columns_a_pass = std::min(kSide, kernel.block / vectors);
+  staged.vector = space.add_variable("row_vector", vectors);
+  staged.column = space.add_variable("column", columns_a_pass);
+  staged.pass = space.add_variable("pass", std::max(1, kSide / columns_a_pass));
+  const Index x = x_base + space.variable(staged.pass) * Size(columns_a_pass) + space.variable(staged.column);
+  const Index y = y_base + space.variable(staged.vector) * Size(staged.width);
+  staged.index = space.substitute(load.index, {{axes.x, x}, {axes.y, y}});
+  for (const Index& g : load.guard) {
+    const bool downward = g.coefficient(axes.y).is(-1);  // decided by the vector's last element
+    staged.guard.push_back(space.substitute(g, {{axes.x, x}, {axes.y, y}}) - Index(downward ? staged.width - 1 : 0));
   }
+  if (x_extent % kSide != 0) staged.guard.push_back(Index(x_extent - 1) - x);
+  if (y_extent % kSide != 0) staged.guard.push_back(Index(y_extent - staged.width) - y);
+  return staged;
 }
 
 }  // namespace
@@ -123,40 +133,16 @@ bool make_tile(Kernel& kernel, Part& part) {
   if (x_extent.value() % kSide != 0) bounds.push_back(Index(x_extent - 1) - x);
   if (y_extent.value() % kSide != 0) bounds.push_back(Index(y_extent - 1) - y);
 
-  for (NodeId id : axes.loads) {
-    const Node& load = part.nodes[id];
-    kernel.shared_bytes += bytes_of(load.dtype) * kSide * (kSide + 1);
-    Tile::Staged staged;
-    staged.load = id;
-    staged.width = row_width(part, load, axes.y);
-    const int vectors = kSide / staged.width, columns_a_pass = std::min(kSide, kernel.block / vectors);
-    staged.vector = space.add_variable("row_vector", vectors);
-    staged.column = space.add_variable("column", columns_a_pass);
-    staged.pass = space.add_variable("pass", std::max(1, kSide / columns_a_pass));
-    const Index sx = x_base + space.variable(staged.pass) * Size(columns_a_pass) + space.variable(staged.column);
-    const Index sy = y_base + space.variable(staged.vector) * Size(staged.width);
-    staged.index = space.substitute(load.index, {{axes.x, sx}, {axes.y, sy}});
-    staged.guard = load.guard;
-    for (Index& g : staged.guard) {
-      const bool downward = g.coefficient(axes.y).is(-1);
-      g = space.substitute(g, {{axes.x, sx}, {axes.y, sy}});
-      if (downward) g = g - Index(staged.width - 1);
-    }
-    if (x_extent.value() % kSide != 0) staged.guard.push_back(Index(x_extent - 1) - sx);
-    if (y_extent.value() % kSide != 0) staged.guard.push_back(Index(y_extent - staged.width) - sy);
-    tile.staged.push_back(std::move(staged));
-  }
+  for (NodeId id : axes.loads) tile.staged.push_back(stage(kernel, part, axes, id, x_base, y_base));
 
   for_each_index(part, [&](Index& index) { index = space.substitute(index, {{axes.x, x}, {axes.y, y}}); });
-  for (Node& n : part.nodes)
-    if (n.kind == Node::kLoad &&
-        std::find(axes.loads.begin(), axes.loads.end(), NodeId(static_cast<size_t>(&n - &*part.nodes.begin()))) == axes.loads.end())
-      n.guard.insert(n.guard.end(), bounds.begin(), bounds.end());
-  for (Store& s : part.stores) s.guard.insert(s.guard.end(), bounds.begin(), bounds.end());
-  if (part.lane.valid()) {
-    for (Node& n : part.nodes) drop_lane(n.guard, part.lane, part.vector, space);
-    for (Store& s : part.stores) drop_lane(s.guard, part.lane, part.vector, space);
+  for (size_t i = 0; i < part.nodes.size(); ++i) {
+    Node& n = part.nodes[NodeId(i)];
+    const bool staged = std::find(axes.loads.begin(), axes.loads.end(), NodeId(i)) != axes.loads.end();
+    if (n.kind == Node::kLoad && !staged) n.guard.insert(n.guard.end(), bounds.begin(), bounds.end());
   }
+  for (Store& s : part.stores) s.guard.insert(s.guard.end(), bounds.begin(), bounds.end());
+  if (part.lane.valid()) for_each_guard(part, [&](Index& g) { g = without_lane(space, g, part.lane, part.vector); });
   std::replace(part.dims.begin(), part.dims.end(), axes.x, x_block);
   std::replace(part.dims.begin(), part.dims.end(), axes.y, y_block);
   Size count = 1;
