@@ -200,6 +200,29 @@ std::string op_text(const Graph& graph, const Op& op, const std::vector<std::str
   return row.result == ResultRule::kBool ? text : narrow_text(text, to);
 }
 
+std::string iota_text(const Attrs& a, DType dtype, const std::string& index) {
+  const std::string i = "(long long)(" + index + ")";
+  const int64_t* start = std::get_if<int64_t>(&a.start.value);
+  const int64_t* step = std::get_if<int64_t>(&a.step.value);
+  if (start && step) {
+    std::string sum = *step == 1 ? i : i + " * " + literal_text(a.step, DType::kI64);
+    if (*start != 0) sum += " + " + literal_text(a.start, DType::kI64);
+    return cast_text("(" + sum + ")", DType::kI64, dtype);
+  }
+  const std::string args = "(" + literal_text(a.start, DType::kF64) + ", " + literal_text(a.step, DType::kF64) + ", " + i + ")";
+  if (dtype == DType::kF64) return "fs_iota" + args;
+  if (is_integer(dtype)) return cast_text("fs_iota" + args, DType::kF64, dtype);
+  return cast_text("fs_iota_odd" + args, DType::kF64, dtype);
+}
+
+std::string random_text(OpKind kind, const Attrs& a, DType dtype, const std::string& index) {
+  const std::string args = "(" + std::to_string(a.seed) + "ull, " + std::to_string(a.stream) + "ull, " + index + ")";
+  if (kind == OpKind::kNormal) return dtype == DType::kF64 ? "fs_normal_f64" + args : narrow_text("fs_normal" + args, dtype);
+  if (dtype == DType::kF64) return "fs_uniform_f64" + args;
+  const int bits = dtype == DType::kF32 ? 24 : dtype == DType::kF16 ? 11 : dtype == DType::kBF16 ? 8 : dtype == DType::kF8E4M3 ? 4 : 3;
+  return narrow_text("fs_uniform<" + std::to_string(bits) + ">" + args, dtype);
+}
+
 std::string size_text(const Size& size, const Symbols& symbols, bool wide) {
   std::string out;
   for (const Size::Term& t : size.terms()) {

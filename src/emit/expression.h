@@ -19,6 +19,9 @@ std::string narrow_text(const std::string& x, DType dtype);
 // An elementwise op on operands in their register types. `dtypes`: of the operands; a literal already has the computing type.
 std::string op_text(const Graph& graph, const Op& op, const std::vector<std::string>& operands, const std::vector<DType>& dtypes,
                     bool contract);
+// iota: start + step · index; uniform and normal: element number `index`.
+std::string iota_text(const Attrs& attrs, DType dtype, const std::string& index);
+std::string random_text(OpKind kind, const Attrs& attrs, DType dtype, const std::string& index);
 std::string index_text(const IndexSpace& space, const Index& index, bool wide);
 // A conjunction of index ≥ 0, written as comparisons of non-negative sides.
 std::string guard_text(const IndexSpace& space, const std::vector<Index>& guard, bool wide);
