@@ -35,7 +35,7 @@ std::string emit_kernel(const Graph& graph, const Kernel& kernel, bool contract)
   for (size_t s = 0; s < graph.symbols.size(); ++s) scope.take(symbol_identifier(graph.symbols, SymbolId(s)));
   for (const Part& part : kernel.parts)
     for (size_t i = 0; i < part.space.size(); ++i)
-      if (part.space[AtomId(i)].kind == Atom::kVariable) scope.take(part.space[AtomId(i)].name);
+      if (!part.space[AtomId(i)].name.empty()) scope.take(part.space[AtomId(i)].name);
   std::vector<std::string> names;
   std::string out = "extern \"C\" __global__ void __launch_bounds__(" + std::to_string(kernel.block) + ")\n" + kernel.name + "(";
   out += parameters(graph, kernel, scope, names) + ") {\n";

@@ -184,6 +184,8 @@ std::string op_text(const Graph& graph, const Op& op, const std::vector<std::str
   ValueId result = op.out[0];
   const DType to = graph[result].dtype;
   if (op.kind == OpKind::kCast) return cast_text(operands[0], dtypes[0], to);
+  if (op.kind == OpKind::kBitcast && to == DType::kBool && dtypes[0] != DType::kBool)
+    return "(fs_bitcast<unsigned char>(" + operands[0] + ") != 0)";
   if (op.kind == OpKind::kBitcast) return "fs_bitcast<" + std::string(register_type(to)) + ">(" + operands[0] + ")";
   const OpInfo& row = info(op.kind);
   DType type = dtypes.back();
@@ -236,25 +238,30 @@ std::string size_text(const Size& size, const Symbols& symbols, bool wide) {
     else out += (c < 0 ? " - " : " + ") + std::to_string(c < 0 ? -c : c);
     if (wide && (c > INT32_MAX || c < INT32_MIN)) out += "LL";
   }
-  return size.terms().size() + (size.constant() != 0) > 1 ? "(" + out + ")" : out;
+  return out.find(' ') == std::string::npos ? out : "(" + out + ")";
 }
 
-namespace {
-
-std::string atom_text(const IndexSpace& space, AtomId id, bool wide) {
+std::string atom_definition_text(const IndexSpace& space, AtomId id, bool wide) {
   const Atom& a = space[id];
-  if (a.kind == Atom::kVariable) return a.name;
   const std::string operand = index_text(space, a.operand, wide);
   const bool simple = operand.find(' ') == std::string::npos;
   return (simple ? operand : "(" + operand + ")") + (a.kind == Atom::kQuotient ? " / " : " % ") +
          size_text(a.divisor, space.symbols(), wide);
 }
 
+namespace {
+
+std::string atom_text(const IndexSpace& space, AtomId id, bool wide) {
+  return space[id].name.empty() ? atom_definition_text(space, id, wide) : space[id].name;
+}
+
 std::string term_text(const IndexSpace& space, AtomId atom, const Size& c, bool wide) {
   std::string text = atom_text(space, atom, wide);
-  if (space[atom].kind == Atom::kRemainder || (!c.is(1) && space[atom].kind == Atom::kQuotient)) text = "(" + text + ")";
+  const Atom& a = space[atom];
+  if (a.name.empty() && (a.kind == Atom::kRemainder || !c.is(1))) text = "(" + text + ")";
   if (c.is(1)) return text;
-  return text + " * " + size_text(c, space.symbols(), wide);
+  // Lanes and repetitions are counted in int: a wide product is made wide by its constant.
+  return text + " * " + size_text(c, space.symbols(), wide) + (wide && c.is_constant() && c.value() <= INT32_MAX ? "LL" : "");
 }
 
 }  // namespace
@@ -277,17 +284,10 @@ std::string index_text(const IndexSpace& space, const Index& index, bool wide) {
 std::string guard_text(const IndexSpace& space, const std::vector<Index>& guard, bool wide) {
   std::string out;
   for (const Index& g : guard) {
-    Index positive, negative;
-    for (const auto& [atom, c] : g.terms) {
-      const bool minus = upper_bound(c, space.symbols()) < 0;
-      (minus ? negative : positive).terms.emplace_back(atom, minus ? Size(0) - c : c);
-    }
-    const bool minus = upper_bound(g.constant, space.symbols()) < 0;
-    (minus ? negative : positive).constant = minus ? Size(0) - g.constant : g.constant;
+    const auto [positive, negative] = sides_of(g);
     // Written with the variables on the left.
-    const bool flip = positive.is_constant();
-    const std::string text = flip ? index_text(space, negative, wide) + " <= " + index_text(space, positive, wide)
-                                  : index_text(space, positive, wide) + " >= " + index_text(space, negative, wide);
+    const std::string text = positive.is_constant() ? index_text(space, negative, wide) + " <= " + index_text(space, positive, wide)
+                                                    : index_text(space, positive, wide) + " >= " + index_text(space, negative, wide);
     out += (out.empty() ? "" : " && ") + text;
   }
   return out;

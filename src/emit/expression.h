@@ -22,6 +22,8 @@ std::string op_text(const Graph& graph, const Op& op, const std::vector<std::str
 // iota: start + step · index; uniform and normal: element number `index`.
 std::string iota_text(const Attrs& attrs, DType dtype, const std::string& index);
 std::string random_text(OpKind kind, const Attrs& attrs, DType dtype, const std::string& index);
+// A quotient or remainder spelled out, whether or not it has a name.
+std::string atom_definition_text(const IndexSpace& space, AtomId id, bool wide);
 std::string index_text(const IndexSpace& space, const Index& index, bool wide);
 // A conjunction of index ≥ 0, written as comparisons of non-negative sides.
 std::string guard_text(const IndexSpace& space, const std::vector<Index>& guard, bool wide);

@@ -129,6 +129,8 @@ class PartWriter {
   void write_thread_indices(const std::string& leave) {
     if (!covers_exactly()) line("if (!(" + bounds() + ")) " + leave);
     declare_dims("t");
+    for (AtomId a : part_.shared_atoms)
+      line("const " + std::string(index_type()) + " " + part_.space[a].name + " = " + atom_definition_text(part_.space, a, wide()) + ";");
     if (part_.has_tail) {
       // Lanes past the end exist in the last vector only.
       const std::string left = threads_text() + " - t * " + std::to_string(part_.vector);
@@ -162,7 +164,7 @@ class PartWriter {
       line("#pragma unroll");
       const std::string guard = guard_text(part_.space, s.guard, wide());
       line(each + (guard.empty() ? "" : "if (" + guard + ") ") + "piece[pass] = fs_load<" + std::to_string(s.width) + ", " +
-           std::to_string(s.width) + ">(" + buffers_[load.buffer.index] + " + " + index_text(part_.space, s.index, wide()) + ");");
+           std::to_string(s.width) + ">(" + address(load.buffer, s.index) + ");");
       line("#pragma unroll");
       open(each + "{");
       line("#pragma unroll");
@@ -176,6 +178,12 @@ class PartWriter {
     const std::string vectors = std::to_string(tile.columns / part_.vector);
     line("const " + std::string(index_type()) + " " + part_.space[tile.column_vector].name + " = threadIdx.x % " + vectors + ", " +
          part_.space[tile.row].name + " = threadIdx.x / " + vectors + ";");
+  }
+
+  // "x_in + i0 * 128 + 64". A difference is computed as an index first: unsigned, it must not meet the wider pointer half done.
+  std::string address(BufferId buffer, const Index& index) const {
+    const std::string text = index_text(part_.space, index, wide());
+    return buffers_[buffer.index] + " + " + (text.find('-') == std::string::npos ? text : "(" + text + ")");
   }
 
   // --- names
@@ -265,7 +273,7 @@ class PartWriter {
     }
     const std::string lanes = std::to_string(part_.vector), vec = "Vec<" + type + ", " + lanes + "> ";
     if (const int width = access_width(n.index); width > 0) {
-      const std::string from = pointer + " + " + index_text(part_.space, without_lane(n.index), wide());
+      const std::string from = address(n.buffer, without_lane(n.index));
       std::string text = "fs_load<" + lanes + ", " + std::to_string(width) + ">(" + from + ")";
       if (part_.has_tail) text = "whole ? " + text + " : fs_load_some<" + lanes + ">(" + from + ", count)";
       if (!in_u_[i] && guard.empty()) {
@@ -336,7 +344,7 @@ class PartWriter {
         args += ", &" + ref(one);
         written_.insert(one.index);
       }
-      line((bounds_[n.in[0].index] <= kBoundedAngle ? "fs_sincos_bounded(" : "sincosf(") + ref(n.in[0]) + args + ");" + comment + ", " +
+      line((bounds_[n.in[0].index] <= kBoundedAngle ? "fs_sincos_bounded(" : "fs_sincos(") + ref(n.in[0]) + args + ");" + comment + ", " +
            op_comment(graph_, part_.nodes[partner].op));
       return;
     }
@@ -429,7 +437,7 @@ class PartWriter {
     for (size_t k = 0; k < stores.size(); ++k) {
       if (results[k].empty()) continue;
       const Store& s = *stores[k];
-      const std::string to = buffers_[s.buffer.index] + " + " + index_text(part_.space, without_lane(s.index), wide());
+      const std::string to = address(s.buffer, without_lane(s.index));
       const std::string store = "fs_store<" + std::to_string(access_width(s.index)) + ">(" + to + ", " + results[k] + ");";
       const std::string guard = guard_text(part_.space, s.guard, wide());
       const std::string prefix = guard.empty() ? "" : "if (" + guard + ") ";

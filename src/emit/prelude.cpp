@@ -97,11 +97,14 @@ __device__ __forceinline__ float fs_odd_float(double x) {
     {"fs_to_int", R"(// Truncates toward zero and saturates; NaN gives 0.
 template <class T, class F>
 __device__ __forceinline__ T fs_to_int(F x) {
-  if (sizeof(T) == 8) return x != x ? (T)0 : (T)__double2ll_rz((double)x);
-  const int least = sizeof(T) == 4 ? (int)0x80000000 : (T)-1 > (T)0 ? 0 : -(1 << (8 * sizeof(T) - 1));
-  const int most = sizeof(T) == 4 ? 0x7fffffff : (T)-1 > (T)0 ? (1 << 8 * sizeof(T)) - 1 : (1 << (8 * sizeof(T) - 1)) - 1;
-  if (x != x) return (T)0;
-  return (T)(x <= (F)least ? least : x >= (F)most ? most : (int)x);
+  if constexpr (sizeof(T) == 8) {
+    return x != x ? (T)0 : (T)__double2ll_rz((double)x);
+  } else {
+    const int least = sizeof(T) == 4 ? (int)0x80000000 : (T)-1 > (T)0 ? 0 : -(1 << (8 * sizeof(T) - 1));
+    const int most = sizeof(T) == 4 ? 0x7fffffff : (T)-1 > (T)0 ? (1 << 8 * sizeof(T)) - 1 : (1 << (8 * sizeof(T) - 1)) - 1;
+    if (x != x) return (T)0;
+    return (T)(x <= (F)least ? least : x >= (F)most ? most : (int)x);
+  }
 }
 )"},
     {"fs_not", R"(__device__ __forceinline__ bool fs_not(bool x) { return !x; }
@@ -276,6 +279,20 @@ __device__ __forceinline__ float fs_sin_bounded(float x) {
   const fs_quarter_turns q(x);
   *sine = q.sine(q.j);
   *cosine = q.sine(q.j + 1);
+}
+)"},
+    {"fs_sin_far", R"(// The rare far arguments, out of line.
+__device__ __noinline__ float fs_sin_far(float x) { return sinf(x); }
+)"},
+    {"fs_cos_far", R"(__device__ __noinline__ float fs_cos_far(float x) { return cosf(x); }
+)"},
+    {"fs_sin", R"(__device__ __forceinline__ float fs_sin(float x) { return fabsf(x) <= 131072.0f ? fs_sin_bounded(x) : fs_sin_far(x); }
+)"},
+    {"fs_cos", R"(__device__ __forceinline__ float fs_cos(float x) { return fabsf(x) <= 131072.0f ? fs_cos_bounded(x) : fs_cos_far(x); }
+)"},
+    {"fs_sincos", R"(__device__ __forceinline__ void fs_sincos(float x, float* sine, float* cosine) {
+  fs_sincos_bounded(x, sine, cosine);
+  if (!(fabsf(x) <= 131072.0f)) *sine = fs_sin_far(x), *cosine = fs_cos_far(x);
 }
 )"},
     {"fs_scaled_sigmoid", R"(// a / (1 + exp(-x)): with h = exp(-|x|/2) it is a / (1 + h²), times h² where x < 0.

@@ -1,6 +1,7 @@
 #include "kernel/index.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 
 #include "support/check.h"
@@ -39,11 +40,38 @@ Index operator*(const Index& a, const Size& factor) {
 
 Index operator-(const Index& a, const Index& b) { return a + b * Size(-1); }
 
+namespace {
+
+// size = first − second, neither with a negative coefficient.
+std::pair<Size, Size> sides_of(const Size& size) {
+  Size positive = std::max<int64_t>(size.constant(), 0), negative = std::max<int64_t>(-size.constant(), 0);
+  for (const Size::Term& t : size.terms()) {
+    Size monomial = t.coefficient < 0 ? -t.coefficient : t.coefficient;
+    for (SymbolId s : t.symbols) monomial *= Size::symbol(s);
+    (t.coefficient < 0 ? negative : positive) += monomial;
+  }
+  return {positive, negative};
+}
+
+}  // namespace
+
+std::pair<Index, Index> sides_of(const Index& index) {
+  auto [positive_constant, negative_constant] = sides_of(index.constant);
+  Index positive(positive_constant), negative(negative_constant);
+  for (const auto& [atom, c] : index.terms) {
+    const auto [more, less] = sides_of(c);
+    if (!more.is(0)) positive.terms.emplace_back(atom, more);
+    if (!less.is(0)) negative.terms.emplace_back(atom, less);
+  }
+  return {std::move(positive), std::move(negative)};
+}
+
 AtomId IndexSpace::add_variable(std::string name, const Size& extent) {
   Atom atom;
   atom.name = std::move(name);
   atom.lowest = 0;
   atom.highest = extent - 1;
+  atom.variables = {AtomId(atoms_.size())};
   return atoms_.push(std::move(atom));
 }
 
@@ -58,7 +86,21 @@ AtomId IndexSpace::intern(Atom atom) {
     const Atom& a = atoms_[AtomId(i)];
     if (a.kind == atom.kind && a.divisor == atom.divisor && a.operand == atom.operand && a.kind != Atom::kVariable) return AtomId(i);
   }
+  for (const auto& [inner, c] : atom.operand.terms) {
+    const Atom& a = atoms_[inner];
+    atom.depth = std::max(atom.depth, a.depth);
+    atom.variables.insert(atom.variables.end(), a.variables.begin(), a.variables.end());
+  }
+  ++atom.depth;
+  std::sort(atom.variables.begin(), atom.variables.end());
+  atom.variables.erase(std::unique(atom.variables.begin(), atom.variables.end()), atom.variables.end());
   return atoms_.push(std::move(atom));
+}
+
+int IndexSpace::depth(const Index& a) const {
+  int most = 0;
+  for (const auto& [atom, c] : a.terms) most = std::max(most, atoms_[atom].depth);
+  return most;
 }
 
 Size IndexSpace::bound(const Index& a, bool upper) const {
@@ -71,7 +113,14 @@ Size IndexSpace::bound(const Index& a, bool upper) const {
   return sum;
 }
 
+// A coefficient that may have either sign leaves no bound.
+bool IndexSpace::has_indefinite_sign(const Index& a) const {
+  return std::any_of(a.terms.begin(), a.terms.end(),
+                     [&](const auto& t) { return lower_bound(t.second, *symbols_) < 0 && upper_bound(t.second, *symbols_) > 0; });
+}
+
 int64_t IndexSpace::lowest(const Index& a) const {
+  if (has_indefinite_sign(a)) return INT64_MIN;
   try {
     return lower_bound(bound(a, false), *symbols_);
   } catch (const std::overflow_error&) {
@@ -80,6 +129,7 @@ int64_t IndexSpace::lowest(const Index& a) const {
 }
 
 int64_t IndexSpace::highest(const Index& a) const {
+  if (has_indefinite_sign(a)) return INT64_MAX;
   try {
     return upper_bound(bound(a, true), *symbols_);
   } catch (const std::overflow_error&) {
@@ -206,24 +256,36 @@ int64_t IndexSpace::alignment(const Index& a, AtomId skip, int64_t limit) const 
 }
 
 Index IndexSpace::substitute(const Index& a, const std::vector<std::pair<AtomId, Index>>& replacements) {
+  std::map<AtomId, Index> done;  // an atom may occur in many others
+  return substitute(a, replacements, done);
+}
+
+Index IndexSpace::substitute(const Index& a, const std::vector<std::pair<AtomId, Index>>& replacements, std::map<AtomId, Index>& done) {
   Index result(a.constant);
   for (const auto& [atom, c] : a.terms) {
+    if (auto it = done.find(atom); it != done.end()) {
+      result = result + it->second * c;
+      continue;
+    }
     const Atom at = atoms_[atom];  // a copy: interning may move the atoms
+    Index replaced;
     if (at.kind == Atom::kVariable) {
       auto r = std::find_if(replacements.begin(), replacements.end(), [&, id = atom](const auto& p) { return p.first == id; });
-      result = result + (r == replacements.end() ? variable(atom) : r->second) * c;
+      replaced = r == replacements.end() ? variable(atom) : r->second;
     } else {
-      const Index operand = substitute(at.operand, replacements);
-      result = result + (at.kind == Atom::kQuotient ? quotient(operand, at.divisor) : remainder(operand, at.divisor)) * c;
+      const Index operand = substitute(at.operand, replacements, done);
+      replaced = at.kind == Atom::kQuotient ? quotient(operand, at.divisor) : remainder(operand, at.divisor);
     }
+    result = result + replaced * c;
+    done.emplace(atom, std::move(replaced));
   }
   return simplify(std::move(result));
 }
 
 bool IndexSpace::depends_on(const Index& a, AtomId variable) const {
   return std::any_of(a.terms.begin(), a.terms.end(), [&](const auto& term) {
-    const Atom& at = atoms_[term.first];
-    return at.kind == Atom::kVariable ? term.first == variable : depends_on(at.operand, variable);
+    const auto& variables = atoms_[term.first].variables;
+    return std::binary_search(variables.begin(), variables.end(), variable);
   });
 }
 

@@ -2,6 +2,7 @@
 // Views compose into them, so that a chain of reshape, permute, slice and pad costs nothing but the index of one load.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -36,11 +37,16 @@ Index operator*(const Index& a, const Size& factor);
 // A loop variable in [0, extent), or ⌊operand / divisor⌋, or operand mod divisor.
 struct Atom {
   enum Kind : uint8_t { kVariable, kQuotient, kRemainder } kind = kVariable;
-  std::string name;  // variables
+  std::string name;  // variables, and what name_shared_atoms names
   Index operand;
   Size divisor;
-  Size lowest, highest;  // inclusive bounds, as polynomials
+  Size lowest, highest;           // inclusive bounds, as polynomials
+  std::vector<AtomId> variables;  // that it depends on, sorted
+  int depth = 0;                  // of quotients and remainders inside each other; 0 for variables
 };
+
+// index = first − second, neither with a negative coefficient: sides that unsigned arithmetic can compare.
+std::pair<Index, Index> sides_of(const Index& index);
 
 class IndexSpace {
  public:
@@ -77,17 +83,24 @@ class IndexSpace {
   // True if the atom, or a quotient or remainder over it, occurs.
   bool depends_on(const Index& a, AtomId variable) const;
 
+  // Gives a quotient or remainder a name, to be computed once under it.
+  void set_name(AtomId id, std::string name) { atoms_[id].name = std::move(name); }
+  // The deepest nesting of quotients and remainders in the index.
+  int depth(const Index& a) const;
+
   const Atom& operator[](AtomId id) const { return atoms_[id]; }
   size_t size() const { return atoms_.size(); }
   const Symbols& symbols() const { return *symbols_; }
 
  private:
+  Index substitute(const Index& a, const std::vector<std::pair<AtomId, Index>>& replacements, std::map<AtomId, Index>& done);
   AtomId intern(Atom atom);
   // Splits a into (multiple of divisor) / divisor and the rest.
   std::pair<Index, Index> divide_terms(const Index& a, const Size& divisor) const;
   std::pair<Index, Index> split_terms(const Index& a, const Size& divisor) const;
   void want_split(const Index& rest, const Size& divisor);
   Size bound(const Index& a, bool upper) const;
+  bool has_indefinite_sign(const Index& a) const;
 
   const Symbols* symbols_;
   IdVec<AtomId, Atom> atoms_;

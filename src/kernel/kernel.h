@@ -89,8 +89,9 @@ struct Part {
   int unroll = 1;
   AtomId serial;
   std::optional<Tile> tile;
-  bool wide_index = false;  // 64-bit index arithmetic
-  GridTerm grid;            // blocks of this part
+  std::vector<AtomId> shared_atoms;  // quotients and remainders that others contain: computed once, by name
+  bool wide_index = false;           // 64-bit index arithmetic
+  GridTerm grid;                     // blocks of this part
 };
 
 struct Kernel {

@@ -83,8 +83,9 @@ double bound_of(const Graph& graph, const Node& n, const std::vector<double>& bo
 std::vector<double> magnitude_bounds(const Graph& graph, const Part& part) {
   std::vector<double> bounds;
   for (const Node& n : part.nodes) {
-    double b = bound_of(graph, n, bounds) * 1.07;  // room for rounding to the narrowest type
-    if (std::isnan(b)) b = kUnknown;               // 0 · ∞
+    double b = bound_of(graph, n, bounds) * 1.01 + 1e-6;      // room for rounding to 16 bits, denormals included
+    if (is_integer(n.dtype) || is_f8(n.dtype)) b = kUnknown;  // integers wrap; infinities become the largest number
+    if (std::isnan(b)) b = kUnknown;                          // 0 · ∞
     bounds.push_back(std::min(b, largest(n.dtype)));
   }
   return bounds;

@@ -73,6 +73,32 @@ bool contiguous_as_a_whole(const Part& part) {
   return std::all_of(part.stores.begin(), part.stores.end(), [&](const Store& s) { return row_major(s.index); });
 }
 
+int index_depth(const Part& part) {
+  int depth = 0;
+  for_each_index(part, [&](const Index& index) { depth = std::max(depth, part.space.depth(index)); });
+  return depth;
+}
+
+void name_shared_atoms(Part& part) {
+  std::vector<bool> used(part.space.size()), inside(part.space.size());
+  for_each_index(part, [&](const Index& index) {
+    for (const auto& [atom, c] : index.terms) used[atom.index] = true;
+  });
+  for (size_t i = part.space.size(); i-- > 0;) {  // an atom's operand has lower numbers
+    if (!used[i]) continue;
+    for (const auto& [atom, c] : part.space[AtomId(i)].operand.terms) used[atom.index] = inside[atom.index] = true;
+  }
+  for (size_t i = 0; i < part.space.size(); ++i) {
+    const AtomId id(i);
+    const Index atom = part.space.variable(id);
+    const bool varies =
+        (part.lane.valid() && part.space.depends_on(atom, part.lane)) || (part.serial.valid() && part.space.depends_on(atom, part.serial));
+    if (!inside[i] || part.space[id].kind == Atom::kVariable || varies || part.tile) continue;
+    part.shared_atoms.push_back(id);
+    part.space.set_name(id, "i" + std::to_string(i) + "q");
+  }
+}
+
 void choose_index_width(Part& part) {
   constexpr int64_t kLimit = int64_t{1} << 31;
   // A tail's last block may count past the end by up to its own elements.
@@ -80,6 +106,10 @@ void choose_index_width(Part& part) {
   bool fits = part.space.highest(threads) < kLimit - (int64_t{1} << 20);
   for_each_index(part,
                  [&](const Index& index) { fits = fits && part.space.highest(index) < kLimit && part.space.lowest(index) > -kLimit; });
+  for_each_guard(part, [&](const Index& guard) {
+    const auto [positive, negative] = sides_of(guard);
+    fits = fits && part.space.highest(positive) < kLimit && part.space.highest(negative) < kLimit;
+  });
   for (size_t i = 0; i < part.space.size(); ++i) {
     const Atom& a = part.space[AtomId(i)];
     if (a.kind != Atom::kVariable) fits = fits && part.space.highest(a.operand) < kLimit && part.space.lowest(a.operand) > -kLimit;

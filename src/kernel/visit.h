@@ -54,6 +54,13 @@ int64_t node_cost(const Graph& graph, const Node& node);
 // True if every store, and every load that depends on all dimensions, walks memory in the row-major order of the dimensions.
 bool contiguous_as_a_whole(const Part& part);
 
+// The deepest nesting of quotients and remainders in any index of the part.
+int index_depth(const Part& part);
+
+// Names the quotients and remainders that others contain, so that the text of an index grows with its parts, not with their
+// product. Only what is the same for all lanes and repetitions can be named.
+void name_shared_atoms(Part& part);
+
 // 32-bit index arithmetic where every index and the number of threads provably fit, else 64-bit.
 void choose_index_width(Part& part);
 

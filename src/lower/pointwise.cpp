@@ -42,7 +42,7 @@ class PartBuilder {
   // One variable over all elements in row-major order; what is not contiguous takes quotients and remainders of it.
   Part build_linear() {
     Part part(input_.graph.symbols);
-    const AtomId v = part.space.add_variable("i", element_count(shape()));
+    const AtomId v = part.space.add_variable("i0", element_count(shape()));
     part.dims.push_back(v);
     std::vector<Index> indices(shape().size());
     Index rest = part.space.variable(v);

@@ -1,6 +1,7 @@
 #include "lower/schedule.h"
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
 
 #include "kernel/visit.h"
@@ -74,18 +75,20 @@ int64_t instructions(const Graph& graph, const Part& part) {
 }
 
 constexpr int64_t kMaxUnrolledInstructions = 6000;
+constexpr int kMaxInlineDepth = 3;
 constexpr int kBlock = 128, kTileBlock = 256;  // threads
 
 int choose_vector(const Graph& graph, const Target& target, const Part& part, const Kernel& kernel) {
   const AtomId x = part.dims.back();
   const Size extent = part.space.extent(x);
-  int width = std::max(1, preferred_vector(part, kernel, x) / part.copies);
+  int width = static_cast<int>(std::bit_floor(static_cast<unsigned>(std::max(1, preferred_vector(part, kernel, x) / part.copies))));
   const int64_t cost = instructions(graph, part);
   int64_t elems = 1;
   for (AtomId d : part.dims) elems *= std::max<int64_t>(1, typical(part.space.extent(d), part.space.symbols()));
+  if (index_depth(part) > kMaxInlineDepth) return 1;  // such indices are computed once, by name
   const bool one_dimension = part.dims.size() == 1;
   while (width > 1 && (elems / width < target.multiprocessors * int64_t{256} || cost * width > kMaxUnrolledInstructions ||
-                       !guards_uniform(part, x, width) || (!one_dimension && known_divisor(extent, part.space.symbols()) % width != 0)))
+                       !guards_uniform(part, x, width) || (!one_dimension && !extent.exact_quotient(width))))
     width /= 2;
   return width;
 }
@@ -95,7 +98,7 @@ void apply_vector(Part& part, int width) {
   if (width == 1) return;
   const AtomId x = part.dims.back();
   const Size extent = part.space.extent(x);
-  const auto whole = known_divisor(extent, part.space.symbols()) % width == 0 ? extent.exact_quotient(width) : std::nullopt;
+  const auto whole = extent.exact_quotient(width);
   // Without an exact quotient there is one dimension only, and the number of vectors is not needed beyond its bound.
   const Size vectors = whole ? *whole : extent.is_constant() ? Size((extent.value() + width - 1) / width) : extent;
   const std::string name = part.space[x].name;
@@ -164,7 +167,8 @@ void schedule(const Graph& graph, const Target& target, Kernel& kernel, Part& pa
   for (AtomId d : part.dims) threads *= part.space.extent(d);
   const int64_t cost = instructions(graph, part) * part.vector;
   // Repeat only while every multiprocessor keeps its threads.
-  const int64_t spare = typical(threads, part.space.symbols()) / (target.multiprocessors * int64_t{1024});
+  const int64_t spare =
+      (index_depth(part) > kMaxInlineDepth ? 0 : typical(threads, part.space.symbols())) / (target.multiprocessors * int64_t{1024});
   const int64_t room = std::min(spare, kMaxUnrolledInstructions / std::max<int64_t>(cost, 1));
   if (const AtomId v = choose_serial(graph, part); v.valid() && room > 1) apply_serial(part, v, choose_repeats(part.space.extent(v), room));
   if (part.unroll == 1) {
@@ -211,11 +215,12 @@ void schedule_parts(const Graph& graph, const Target& target, Kernel& kernel) {
   bool tiled = false;
   if (block == kBlock) {  // tiles are for tensors that fill the machine
     kernel.block = kTileBlock;
-    for (Part& part : kernel.parts) tiled = make_tile(kernel, part) || tiled;
+    for (Part& part : kernel.parts) tiled = (index_depth(part) <= kMaxInlineDepth && make_tile(kernel, part)) || tiled;
   }
   kernel.block = tiled ? kTileBlock : block;
   for (Part& part : kernel.parts) {
     if (!part.tile) schedule(graph, target, kernel, part);
+    name_shared_atoms(part);
     choose_index_width(part);
   }
 }

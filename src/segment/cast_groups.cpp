@@ -124,7 +124,7 @@ IdVec<ValueId, uint8_t> narrower_sources(const Facts& facts) {
     const ValueId v = facts.result(id);
     int widest = 0;
     for (const Operand& o : op.in) {
-      if (!o.is_value() || facts.elems(o.value) * 64 < facts.elems(v)) continue;
+      if (!o.is_value() || facts.elems(o.value) < facts.elems(v) / 64) continue;
       const int own = bytes_of(graph[o.value].dtype);
       widest = std::max(widest, source[o.value] ? source[o.value] : own);
     }

@@ -173,7 +173,7 @@ void Evaluator::ask(ValueId v, Context context) {
 }
 
 double kernel_us(const Evaluation& e, const Target& target, double parallel) {
-  const double bytes = static_cast<double>(e.bytes_read + e.bytes_written);
+  const double bytes = static_cast<double>(e.bytes_read) + static_cast<double>(e.bytes_written);
   const double memory = bytes / (target.bandwidth_gbps * 1e3 * parallel);
   const double arithmetic = e.instructions / (target.instructions_per_us * parallel);
   return std::max({memory, arithmetic, e.atomics / target.atomics_per_us}) + target.next_launch_us;

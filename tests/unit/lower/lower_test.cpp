@@ -105,7 +105,7 @@ TEST_CASE("outputs of different shapes are ranges of blocks of one kernel") {
 TEST_CASE("sine and cosine of one value share their range reduction; a bounded one needs no slow path") {
   const std::string tail = R"({"op": "sin", "in": ["w"], "out": "s"}, {"op": "cos", "in": ["w"], "out": "c"}], "outputs": ["s", "c"]})";
   const std::string head = R"({"version": 1, "name": "g", "inputs": [{"name": "x", "dtype": "f32", "shape": [64]}], "ops": [)";
-  CHECK(has(lowered(head + R"({"op": "neg", "in": ["x"], "out": "w"}, )" + tail), "sincosf(w, "));
+  CHECK(has(lowered(head + R"({"op": "neg", "in": ["x"], "out": "w"}, )" + tail), "fs_sincos(w, "));
   CHECK(has(lowered(head + R"({"op": "tanh", "in": ["x"], "out": "w"}, )" + tail), "fs_sincos_bounded(w, "));
 }
 
@@ -128,6 +128,57 @@ TEST_CASE("a run-time size stays a parameter of the kernel") {
   CHECK(p.launches[0].args.back().kind == KernelArg::kSymbol);
   CHECK(has(p, "long long N)"));
   CHECK_FALSE(p.launches[0].grid[0].elems.is_constant());
+}
+
+TEST_CASE("a product of run-time sizes stays together after a division") {
+  const Program p = lowered(
+      R"({"version": 1, "name": "g", "dims": {"A": {"size": 8, "dynamic": true, "max": 64}, "N": {"size": 8, "dynamic": true, "max": 64},
+    "M": {"size": 8, "dynamic": true, "max": 64}}, "inputs": [{"name": "x", "dtype": "f32", "shape": ["A", "N", "M"]}, {"name": "b", "dtype": "f32", "shape": ["A", 1, "M"]},
+    {"name": "c", "dtype": "f32", "shape": ["N", 1]}], "ops": [{"op": "add", "in": ["x", "b"], "out": "y"}, {"op": "add", "in": ["y", "c"], "out": "z"}], "outputs": ["z"]})");
+  CHECK(has(p, "t / ((unsigned)N * (unsigned)M)"));
+}
+
+TEST_CASE("the boundary of a run-time size is compared without a difference that could wrap") {
+  const Program p = lowered(
+      R"({"version": 1, "name": "g", "dims": {"N": {"size": 8, "dynamic": true, "max": 1000}}, "inputs": [{"name": "x", "dtype": "f32", "shape": ["N"]},
+    {"name": "y", "dtype": "f32", "shape": [1003]}], "ops": [{"op": "cat", "in": ["x", "y"], "dim": 0, "out": "z"}, {"op": "exp", "in": ["z"], "out": "w"}], "outputs": ["w"]})");
+  CHECK(has(p, "i0 >= (unsigned)N ?"));
+  CHECK(has(p, "i0 + 1 <= (unsigned)N ?"));
+}
+
+TEST_CASE("a flipped dimension of a large tensor: the index is complete before it meets the pointer") {
+  CHECK(has(lowered(R"({"version": 1, "name": "g", "inputs": [{"name": "x", "dtype": "f32", "shape": [4096, 1024]}], "ops": [
+    {"op": "flip", "in": ["x"], "dims": [0], "out": "f"}, {"op": "exp", "in": ["f"], "out": "y"}], "outputs": ["y"]})"),
+            "(x_in + (-i0 * 1024"));
+}
+
+TEST_CASE("three unrolled operands still make vectors of a power of two") {
+  const Program p = lowered(
+      R"({"version": 1, "name": "g", "inputs": [{"name": "a", "dtype": "u8", "shape": [100000, 80]}, {"name": "b", "dtype": "u8", "shape": [100000, 80]},
+    {"name": "c", "dtype": "u8", "shape": [100000, 80]}], "ops": [{"op": "cat", "in": ["a", "b", "c"], "dim": 0, "out": "d"}, {"op": "add", "in": ["d", 1], "out": "y"}], "outputs": ["y"]})");
+  CHECK(has(p, "Vec<unsigned char, 4>"));
+}
+
+TEST_CASE("a tower of views is text that grows with its height only") {
+  std::string ops, in = "x";
+  for (int i = 0; i < 40; ++i) {
+    const std::string n = std::to_string(i);
+    ops += std::string(i > 0 ? ", " : "") + R"({"op": "permute", "in": [")" + in + R"("], "perm": [1, 0], "out": "p)" + n +
+           R"("}, {"op": "reshape", "in": ["p)" + n + R"("], "shape": [6, 10], "out": "r)" + n + R"("})";
+    in = "r" + n;
+  }
+  const Program p = lowered(R"({"version": 1, "name": "g", "inputs": [{"name": "x", "dtype": "bf16", "shape": [6, 10]}], "ops": [)" + ops +
+                            R"(], "outputs": [")" + in + R"("]})");
+  CHECK(p.cuda_source.size() < 20000);
+}
+
+TEST_CASE("an angle is bounded only where nothing saturates or wraps on the way") {
+  const std::string head =
+      R"({"version": 1, "name": "g", "inputs": [{"name": "x", "dtype": "f16", "shape": [64]}], "ops": [{"op": "cast", "in": ["x"], "dtype": ")";
+  const std::string tail =
+      R"(", "out": "i"}, {"op": "cast", "in": ["i"], "dtype": "f32", "out": "f"}, {"op": "sin", "in": ["f"], "out": "y"}], "outputs": ["y"]})";
+  CHECK(has(lowered(head + "i32" + tail), "fs_sin("));
+  CHECK(has(lowered(head + "f16" + tail), "fs_sin_bounded("));
 }
 
 TEST_CASE("two compilations give the same text") {
