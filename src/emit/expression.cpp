@@ -271,7 +271,7 @@ std::string index_text(const IndexSpace& space, const Index& index, bool wide) {
   for (const auto& [atom, c] : index.terms) {
     const bool minus = c.is_constant() && c.value() < 0;
     const std::string text = term_text(space, atom, minus ? Size(0) - c : c, wide);
-    if (out.empty()) out = (minus ? "-" : "") + text;
+    if (out.empty()) out = !minus ? text : text.find(" / ") == std::string::npos ? "-" + text : "-(" + text + ")";
     else out += (minus ? " - " : " + ") + text;
   }
   if (index.constant.is(0) && !out.empty()) return out;

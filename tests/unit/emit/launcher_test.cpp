@@ -66,5 +66,5 @@ TEST_CASE("kernels use each size by its own identifier") {
   const Program p = compiled(R"({"version": 1, "name": "g", "dims": {"N": {"size": 8, "dynamic": true}, "_N": {"size": 4, "dynamic": true}},
     "inputs": [{"name": "x", "dtype": "f32", "shape": ["N", "_N"]}], "ops": [{"op": "neg", "in": ["x"], "out": "y"}], "outputs": ["y"]})");
   CHECK(contains(p.cuda_source, "long long N, long long N__1"));
-  CHECK(contains(p.cuda_source, "t < N * N__1"));
+  CHECK(contains(p.cuda_source, "t < (N * N__1)"));
 }
