@@ -42,6 +42,9 @@ Index operator-(const Index& a, const Index& b) { return a + b * Size(-1); }
 
 namespace {
 
+// ⌊v / d⌋ for d > 0.
+int64_t floor_quotient(int64_t v, int64_t d) { return v >= 0 ? v / d : -((-v + d - 1) / d); }
+
 // size = first − second, neither with a negative coefficient.
 std::pair<Size, Size> sides_of(const Size& size) {
   Size positive = std::max<int64_t>(size.constant(), 0), negative = std::max<int64_t>(-size.constant(), 0);
@@ -159,7 +162,7 @@ std::pair<Index, Index> IndexSpace::split_terms(const Index& a, const Size& divi
     whole.constant = *q;
   } else if (a.constant.is_constant() && divisor.is_constant()) {
     const int64_t d = divisor.value(), v = a.constant.value();
-    const int64_t floor = v >= 0 ? v / d : -((-v + d - 1) / d);
+    const int64_t floor = floor_quotient(v, d);
     whole.constant = floor;
     rest.constant = v - floor * d;
   } else {
@@ -196,9 +199,8 @@ Index IndexSpace::quotient(const Index& a, const Size& divisor) {
   const Size top = bound(rest, true), bottom = bound(rest, false);
   if (top.is_constant() && bottom.is_constant() && divisor.is_constant()) {
     const int64_t d = divisor.value();
-    auto floor = [d](int64_t v) { return v >= 0 ? v / d : -((-v + d - 1) / d); };
-    atom.lowest = floor(bottom.value());
-    atom.highest = floor(top.value());
+    atom.lowest = floor_quotient(bottom.value(), d);
+    atom.highest = floor_quotient(top.value(), d);
   } else {
     const auto q = (top + 1).exact_quotient(divisor);
     atom.lowest = lower_bound(bottom, *symbols_) >= 0 ? Size(0) : bottom;

@@ -78,12 +78,11 @@ struct Part {
   // Values of an unrolled variable: each thread computes this many elements of every store, whatever else it repeats.
   int copies = 1;
 
-  // Schedule. The vector variable runs over the `vector` lanes of a thread; `lane_limit` ≥ 0 says which lanes exist when the
-  // innermost extent is no multiple of the width.
+  // Schedule. The vector variable runs over the `vector` lanes of a thread. With a tail, the last vector has fewer: the grid then
+  // counts elements, not vectors.
   int vector = 1;
   AtomId lane;
   bool has_tail = false;
-  Index lane_limit;
   // A thread runs `unroll` times: over the variable `serial` when there is one (what does not depend on it is computed once),
   // else over elements one block width apart.
   int unroll = 1;

@@ -37,6 +37,12 @@ std::vector<bool> independent_nodes(const Part& part, AtomId v) {
   return independent;
 }
 
+Size iterations(const Part& part) {
+  Size count = 1;
+  for (AtomId d : part.dims) count *= part.space.extent(d);
+  return count;
+}
+
 int64_t node_cost(const Graph& graph, const Node& node) {
   switch (node.kind) {
     case Node::kScalar:

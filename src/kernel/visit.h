@@ -48,6 +48,9 @@ Index without_lane(const IndexSpace& space, const Index& guard, AtomId lane, int
 // Per node: true when neither it nor what it is computed from depends on `v` (on any variable, when `v` is invalid).
 std::vector<bool> independent_nodes(const Part& part, AtomId v);
 
+// Π extents of the part's loop variables.
+Size iterations(const Part& part);
+
 // Instructions an element, loads and index arithmetic included.
 int64_t node_cost(const Graph& graph, const Node& node);
 

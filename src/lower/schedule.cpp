@@ -44,7 +44,13 @@ void merge_dims(Part& part) {
 
 namespace {
 
-int64_t typical(const Size& size, const Symbols& symbols) { return evaluate(size, typical_values(symbols)); }
+// Iterations at the typical sizes, no extent counted as less than one.
+int64_t typical_iterations(const Part& part) {
+  const SymbolValues values = typical_values(part.space.symbols());
+  int64_t count = 1;
+  for (AtomId d : part.dims) count *= std::max<int64_t>(1, evaluate(part.space.extent(d), values));
+  return count;
+}
 
 // Vector width by the accesses whose index runs with `v`, one element a step: 16 bytes of the narrowest type and at most 32 of the
 // widest; at most 16 of the widest where that one moves most of the bytes (measured: adamw 454 µs so, 478 µs at 32).
@@ -79,13 +85,12 @@ constexpr int kMaxInlineDepth = 3;
 constexpr int kBlock = 128, kTileBlock = 256;  // threads
 
 int choose_vector(const Graph& graph, const Target& target, const Part& part, const Kernel& kernel) {
+  if (index_depth(part) > kMaxInlineDepth) return 1;  // such indices are computed once, by name
   const AtomId x = part.dims.back();
   const Size extent = part.space.extent(x);
   int width = static_cast<int>(std::bit_floor(static_cast<unsigned>(std::max(1, preferred_vector(part, kernel, x) / part.copies))));
   const int64_t cost = instructions(graph, part);
-  int64_t elems = 1;
-  for (AtomId d : part.dims) elems *= std::max<int64_t>(1, typical(part.space.extent(d), part.space.symbols()));
-  if (index_depth(part) > kMaxInlineDepth) return 1;  // such indices are computed once, by name
+  const int64_t elems = typical_iterations(part);
   const bool one_dimension = part.dims.size() == 1;
   while (width > 1 && (elems / width < target.multiprocessors * int64_t{256} || cost * width > kMaxUnrolledInstructions ||
                        !guards_uniform(part, x, width) || (!one_dimension && !extent.exact_quotient(width))))
@@ -106,7 +111,6 @@ void apply_vector(Part& part, int width) {
   part.lane = part.space.add_variable("lane", width);
   const Index replacement = part.space.variable(part.dims.back()) * Size(width) + part.space.variable(part.lane);
   part.has_tail = !whole;
-  if (part.has_tail) part.lane_limit = Index(extent - 1) - replacement;
   for_each_index(part, [&](Index& index) { index = part.space.substitute(index, {{x, replacement}}); });
   for_each_guard(part, [&](Index& g) { g = without_lane(part.space, g, part.lane, width); });
 }
@@ -162,13 +166,12 @@ void schedule(const Graph& graph, const Target& target, Kernel& kernel, Part& pa
     part.grid = {Size(1), kernel.block};
     return;
   }
+  const Size innermost = part.space.extent(part.dims.back());
   apply_vector(part, choose_vector(graph, target, part, kernel));
-  Size threads = 1;
-  for (AtomId d : part.dims) threads *= part.space.extent(d);
   const int64_t cost = instructions(graph, part) * part.vector;
   // Repeat only while every multiprocessor keeps its threads.
-  const int64_t spare =
-      (index_depth(part) > kMaxInlineDepth ? 0 : typical(threads, part.space.symbols())) / (target.multiprocessors * int64_t{1024});
+  const int64_t threads = index_depth(part) > kMaxInlineDepth ? 0 : evaluate(iterations(part), typical_values(part.space.symbols()));
+  const int64_t spare = threads / (target.multiprocessors * int64_t{1024});
   const int64_t room = std::min(spare, kMaxUnrolledInstructions / std::max<int64_t>(cost, 1));
   if (const AtomId v = choose_serial(graph, part); v.valid() && room > 1) apply_serial(part, v, choose_repeats(part.space.extent(v), room));
   if (part.unroll == 1) {
@@ -176,23 +179,14 @@ void schedule(const Graph& graph, const Target& target, Kernel& kernel, Part& pa
     while (part.unroll * 2 <= std::min<int64_t>({wanted, room, 4})) part.unroll *= 2;
   }
   const int repeats = part.serial.valid() ? 1 : part.unroll;
-  if (part.has_tail) {
-    part.grid = {part.lane_limit.constant + 1, int64_t{kernel.block} * repeats * part.vector};
-  } else {
-    threads = 1;
-    for (AtomId d : part.dims) threads *= part.space.extent(d);
-    part.grid = {threads, int64_t{kernel.block} * repeats};
-  }
+  const int64_t per_block = int64_t{kernel.block} * repeats;
+  part.grid = part.has_tail ? GridTerm{innermost, per_block * part.vector} : GridTerm{iterations(part), per_block};
 }
 
 // Small kernels want their few threads on as many multiprocessors as there are.
-int choose_block(const Graph& graph, const Target& target, const Kernel& kernel) {
+int choose_block(const Target& target, const Kernel& kernel) {
   int64_t elems = 0;
-  for (const Part& part : kernel.parts) {
-    int64_t n = 1;
-    for (AtomId d : part.dims) n *= std::max<int64_t>(1, typical(part.space.extent(d), graph.symbols));
-    elems += n;
-  }
+  for (const Part& part : kernel.parts) elems += typical_iterations(part);
   int block = kBlock;
   while (block > 32 && elems / block < target.multiprocessors) block /= 2;
   return block;
@@ -211,7 +205,7 @@ bool wants_linear(const Part& part, const Kernel& kernel) {
 }
 
 void schedule_parts(const Graph& graph, const Target& target, Kernel& kernel) {
-  const int block = choose_block(graph, target, kernel);
+  const int block = choose_block(target, kernel);
   bool tiled = false;
   if (block == kBlock) {  // tiles are for tensors that fill the machine
     kernel.block = kTileBlock;

@@ -145,9 +145,7 @@ bool make_tile(Kernel& kernel, Part& part) {
   if (part.lane.valid()) for_each_guard(part, [&](Index& g) { g = without_lane(space, g, part.lane, part.vector); });
   std::replace(part.dims.begin(), part.dims.end(), axes.x, x_block);
   std::replace(part.dims.begin(), part.dims.end(), axes.y, y_block);
-  Size count = 1;
-  for (AtomId d : part.dims) count *= space.extent(d);
-  part.grid = {count, 1};
+  part.grid = {iterations(part), 1};
   part.tile = std::move(tile);
   return true;
 }
