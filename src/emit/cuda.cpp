@@ -3,6 +3,7 @@
 #include "emit/expression.h"
 #include "emit/names.h"
 #include "emit/part_writer.h"
+#include "emit/row_writer.h"
 
 namespace fusec {
 
@@ -37,7 +38,7 @@ std::string emit_kernel(const Graph& graph, const Kernel& kernel, bool contract)
     for (size_t i = 0; i < part.space.size(); ++i)
       if (!part.space[AtomId(i)].name.empty()) scope.take(part.space[AtomId(i)].name);
   std::vector<std::string> names;
-  std::string out = "extern \"C\" __global__ void __launch_bounds__(" + std::to_string(kernel.block) + ")\n" + kernel.name + "(";
+  std::string out = emit_tickets(kernel) + "extern \"C\" __global__ void __launch_bounds__(" + std::to_string(kernel.block) + ")\n" + kernel.name + "(";
   out += parameters(graph, kernel, scope, names) + ") {\n";
   std::string first_block;
   int64_t constant_blocks = 0;

@@ -43,7 +43,7 @@ const std::unordered_set<std::string_view> kReserved = {
     "unix",        "warpSize", "t",         "t0",         "u",         "first_block",  "count",
     "whole",       "column",   "row",       "row_vector", "pass",      "piece",        "block_index",
     "k",           "Vec",      "stream",    "inputs",     "outputs",   "workspace",    "workspace_bytes",
-    "sizes",
+    "sizes",       "p",        "begin",     "member",     "partial",
 };
 
 bool looks_like_macro(const std::string& s) {
@@ -55,7 +55,7 @@ bool looks_like_macro(const std::string& s) {
 // The identifier that a size gets when no other size wants the same.
 std::string wanted_identifier(const std::string& name) {
   const std::string id = c_identifier(name);
-  const bool like_an_index = id.size() > 1 && id[0] == 'i' && std::isdigit(static_cast<unsigned char>(id[1]));
+  const bool like_an_index = id.size() > 1 && (id[0] == 'i' || id[0] == 'j') && std::isdigit(static_cast<unsigned char>(id[1]));
   return like_an_index ? "v_" + id : id;
 }
 

@@ -1,0 +1,167 @@
+#include <algorithm>
+#include <bit>
+
+#include "kernel/visit.h"
+#include "lower/rows.h"
+#include "lower/schedule.h"
+#include "support/check.h"
+
+namespace fusec {
+
+namespace {
+
+constexpr int64_t kBytesInFlight = 64;       // that a thread should have on the way
+constexpr int64_t kHeldBytes = 128;          // that a thread may keep in registers between phases
+constexpr int64_t kHeldBytesOfLargest = 96;  // and a thread of a block of kMaxBlock
+constexpr int kBlock = 128, kAcrossBlock = 256, kMaxBlock = 1024;
+constexpr int64_t kMaxSteps = 16;
+constexpr int kMaxColumns = 32;       // threads along the rows, where the lane runs over them
+constexpr int64_t kBlocksWanted = 8;  // on a multiprocessor, before blocks stop sharing rows
+constexpr int64_t kThreadsWanted = 1024;
+
+int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+int64_t bit_ceil(int64_t n) { return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(n, 1)))); }
+
+int64_t typical(const Part& part, const Size& size) { return std::max<int64_t>(1, evaluate(size, typical_values(part.space.symbols()))); }
+
+// Bytes that move along with one step of a variable.
+int64_t unit_stride_bytes(const Part& part, const Kernel& kernel, AtomId v) {
+  int64_t bytes = 0;
+  for_each_access(part, kernel, [&](const Index& index, DType dtype) {
+    if (index.coefficient(v).is(1) && !inside_atom(part.space, index, v)) bytes += bytes_of(dtype);
+  });
+  return bytes;
+}
+
+// Moves the variable along which most bytes lie next to each other to the end. Returns those bytes.
+int64_t order_for_memory(const Part& part, const Kernel& kernel, std::vector<AtomId>& dims) {
+  int64_t best = 0;
+  size_t at = dims.size();
+  for (size_t d = dims.size(); d-- > 0;) {
+    const int64_t bytes = unit_stride_bytes(part, kernel, dims[d]) * (typical(part, part.space.extent(dims[d])) > 1);
+    if (bytes > best) best = bytes, at = d;
+  }
+  if (at < dims.size())
+    std::rotate(dims.begin() + static_cast<std::ptrdiff_t>(at), dims.begin() + static_cast<std::ptrdiff_t>(at) + 1, dims.end());
+  return best;
+}
+
+int choose_width(const Part& part, const Kernel& kernel, AtomId v) {
+  int width = std::bit_floor(static_cast<unsigned>(preferred_vector(part, kernel, v)));
+  while (width > 1 && (!guards_uniform(part, v, width) || !part.space.extent(v).exact_quotient(width))) width /= 2;
+  return width;
+}
+
+// Sweeps in which each node's value is used: bit q for sweep q.
+std::vector<uint64_t> uses(const Part& part, const std::vector<int>& phase, const std::vector<bool>& along) {
+  std::vector<uint64_t> used(part.nodes.size());
+  auto use = [&](NodeId n, int in) {
+    if (along[n.index]) used[n.index] |= uint64_t{1} << std::min(in, 63);
+  };
+  for (const Accumulator& a : part.sweep->accumulators)
+    use(a.operand, std::max(phase[a.operand.index], a.mean.valid() ? phase[a.mean.index] : 0));
+  const int last = *std::max_element(phase.begin(), phase.end());
+  for (const Store& s : part.stores) use(s.value, s.last ? last : phase[s.value.index]);
+  for (size_t i = part.nodes.size(); i-- > 0;)
+    for (NodeId in : part.nodes[NodeId(i)].in)
+      if (along[in.index]) used[in.index] |= used[i];
+  return used;
+}
+
+struct Traffic {
+  int64_t first = 0;  // bytes that a position loads in the first sweep
+  int64_t held = 0;   // bytes that a later sweep needs again
+  int sweeps = 0;
+  bool stores_along = false;
+};
+
+Traffic traffic(const Part& part) {
+  const std::vector<int> phase = phases(part);
+  const std::vector<bool> along = along_row(part);
+  const std::vector<uint64_t> used = uses(part, phase, along);
+  Traffic t;
+  for (size_t i = 0; i < part.nodes.size(); ++i) {
+    const Node& n = part.nodes[NodeId(i)];
+    if (n.kind == Node::kReduce) t.sweeps = std::max(t.sweeps, phase[i]);
+    if (n.kind != Node::kLoad || !along[i]) continue;
+    const int64_t bytes = bytes_of(n.dtype) * (part.lane.valid() && part.space.depends_on(n.index, part.lane) ? part.vector : 1);
+    if (used[i] & 1) t.first += bytes;
+    if (std::popcount(used[i]) > 1) t.held += bytes;
+  }
+  for (const Store& s : part.stores) {
+    auto varies = [&](AtomId v) { return part.space.depends_on(s.index, v); };
+    t.stores_along |= along[s.value.index] || std::any_of(part.sweep->dims.begin(), part.sweep->dims.end(), varies);
+  }
+  return t;
+}
+
+}  // namespace
+
+bool too_few_rows(const Part& part, const Target& target) {
+  if (!traffic(part).stores_along && traffic(part).sweeps == 1) return false;  // blocks can share a row
+  const int64_t rows = typical(part, iterations(part)), positions = typical(part, iterations(part, part.sweep->dims));
+  return rows * 4 < target.multiprocessors && rows * positions > int64_t{1} << 18;
+}
+
+void schedule_rows(const Graph&, const Target& target, const std::function<KernelArg(const Size&)>& scratch, Kernel& kernel) {
+  Part& part = kernel.parts[0];
+  Sweep& sweep = *part.sweep;
+  merge_dims(part, part.dims);
+  merge_dims(part, sweep.dims);
+  const int64_t along_bytes = order_for_memory(part, kernel, sweep.dims), across_bytes = order_for_memory(part, kernel, part.dims);
+  sweep.across = across_bytes > along_bytes;
+  std::vector<AtomId>& vector_dims = sweep.across ? part.dims : sweep.dims;
+  if (!vector_dims.empty()) apply_vector(part, vector_dims, choose_width(part, kernel, vector_dims.back()));
+
+  const Traffic t = traffic(part);
+  const Size row_count = iterations(part), position_count = iterations(part, sweep.dims);
+  const int64_t rows = typical(part, row_count), positions = typical(part, position_count);
+  const int64_t in_flight = std::clamp<int64_t>(kBytesInFlight / std::max<int64_t>(1, t.first), 1, 8);
+  int64_t group = bit_ceil(ceil_div(positions, in_flight));
+  if (sweep.across) {
+    sweep.rows = static_cast<int>(std::min<int64_t>(kMaxColumns, bit_ceil(rows)));
+    group = std::min<int64_t>(group, kAcrossBlock / sweep.rows);
+  } else {
+    group = std::min<int64_t>(group, 512);
+    while (group < kMaxBlock / 2 && group < positions && rows * group < target.multiprocessors * kThreadsWanted) group *= 2;
+  }
+  // Larger groups, while that lets the row be held.
+  const int64_t most = kMaxBlock / sweep.rows;
+  auto fits = [&](int64_t g) {
+    const int64_t bytes = ceil_div(positions, g) * t.held;
+    return ceil_div(positions, g) <= kMaxSteps && bytes <= (g * sweep.rows == kMaxBlock ? kHeldBytesOfLargest : kHeldBytes);
+  };
+  int64_t holding = group;
+  while (holding < most && !fits(holding)) holding *= 2;
+  sweep.held = t.held > 0 && position_count.is_constant() && fits(holding);
+  if (sweep.held) group = holding;
+  sweep.group = static_cast<int>(group);
+  if (!sweep.across) sweep.rows = static_cast<int>(std::max<int64_t>(1, kBlock / group));
+  kernel.block = sweep.group * sweep.rows;
+
+  const int64_t row_blocks = ceil_div(rows, sweep.rows);
+  const bool can_split = t.sweeps == 1 && !t.stores_along && row_count.is_constant();
+  if (can_split) {
+    const int64_t wanted = ceil_div(target.multiprocessors * kBlocksWanted * 256, kernel.block) / std::max<int64_t>(1, row_blocks);
+    sweep.split = static_cast<int>(std::clamp<int64_t>(std::min(wanted, positions / (group * in_flight)), 1, 1024));
+  }
+  const int64_t reach = group * sweep.split;
+  const int64_t whole = ceil_div(positions, reach);
+  sweep.steps =
+      static_cast<int>(sweep.held || (position_count.is_constant() && whole <= in_flight) ? std::max<int64_t>(whole, 1) : in_flight);
+  if (sweep.split > 1) {
+    for (Accumulator& a : sweep.accumulators) {
+      const Size states = row_count * Size(sweep.split) * Size(part.lane.valid() && sweep.across ? part.vector : 1);
+      Buffer b{scratch(states * Size(state_bytes(a))), DType::kU8, "partial"};
+      b.read = b.written = true;
+      a.partials = kernel.buffers.push(std::move(b));
+    }
+    part.grid = {Size(row_blocks * sweep.split), 1};
+  } else {
+    part.grid = {row_count, sweep.rows};
+  }
+  name_shared_atoms(part);
+  choose_index_width(part);
+}
+
+}  // namespace fusec
