@@ -31,6 +31,7 @@ class RowWriter : NodeWriter {
     prepare();
     used_later_.assign(in_u_.size(), true);  // row values serve every sweep after theirs
     name_accumulators();
+    for (NodeId id : sweep_.kept) kept_.insert(id.index);
   }
 
   std::string write() {
@@ -117,6 +118,9 @@ class RowWriter : NodeWriter {
 
   // --- sweeps
 
+  // Kept in registers since an earlier sweep.
+  bool is_known(size_t i, int q) const { return kept_.contains(static_cast<uint32_t>(i)) && first_sweep_.at(i) < q; }
+
   // The nodes along the row that a sweep computes.
   std::vector<bool> needed_in(int q, const std::vector<const Store*>& stores) const {
     std::vector<bool> needed(part_.nodes.size());
@@ -125,7 +129,8 @@ class RowWriter : NodeWriter {
     for (const Store* s : stores) needed[s->value.index] = true;
     for (size_t i = needed.size(); i-- > 0;)
       if (needed[i] && in_u_[i])
-        for (NodeId in : part_.nodes[NodeId(i)].in) needed[in.index] = true;
+        if (!is_known(i, q))
+          for (NodeId in : part_.nodes[NodeId(i)].in) needed[in.index] = true;
     return needed;
   }
 
@@ -134,7 +139,12 @@ class RowWriter : NodeWriter {
     for (const Store& s : part_.stores)
       if (is_along(s) && (s.last ? is_last : phase_[s.value.index] == q)) stores.push_back(&s);
     const std::vector<bool> needed = needed_in(q, stores);
-    Scope scope{true, [&](size_t i) { return needed[i]; }, std::move(stores), {}};
+    for (NodeId id : sweep_.kept)
+      if (needed[id.index] && first_sweep_.try_emplace(id.index, q).second) {
+        const std::string lanes = in_lane_[id.index] ? "[" + number(part_.vector) + "]" : "";
+        line(std::string(register_type(part_.nodes[id].dtype)) + " " + names_[id.index] + "[" + number(sweep_.steps) + "]" + lanes + ";");
+      }
+    Scope scope{true, [&](size_t i) { return needed[i] && !is_known(i, q); }, std::move(stores), {}};
     for (size_t k = 0; k < sweep_.accumulators.size(); ++k) {
       const Accumulator& a = sweep_.accumulators[k];
       if (sweep_of(a) != q) continue;
@@ -193,6 +203,21 @@ class RowWriter : NodeWriter {
       for (size_t i = 0; i < part_.nodes.size(); ++i)
         if (part_.nodes[NodeId(i)].kind == Node::kLoad && !in_u_[i]) write_load(NodeId(i));
     write_scope({false, [&](size_t i) { return phase_[i] == q; }, {}, {}});
+    for (size_t i = 0; i < part_.nodes.size(); ++i)
+      if (const NodeId divisor = row_divisor(i); divisor.valid() && phase_[divisor.index] == q && !reciprocals_.contains(divisor.index)) {
+        const std::string name = scope_.take(names_[divisor.index] + "_inverse");
+        line("const float " + name + " = fs_inverse(" + ref(divisor) + ");");
+        reciprocals_[divisor.index] = name;
+      }
+  }
+
+  // What a node along the row divides by, where that is one f32 value for the row.
+  NodeId row_divisor(size_t i) const {
+    const Node& n = part_.nodes[NodeId(i)];
+    if (n.kind != Node::kOp || n.dtype != DType::kF32 || !in_u_[i] || graph_[n.op].kind != OpKind::kDiv) return {};
+    const size_t d = n.in[1].index;
+    const Node::Kind kind = part_.nodes[n.in[1]].kind;
+    return in_u_[d] || in_lane_[d] || kind == Node::kConstant || kind == Node::kScalar ? NodeId() : n.in[1];
   }
 
   void write_row_stores() {
@@ -296,6 +321,7 @@ class RowWriter : NodeWriter {
   Size rows_, positions_;
   std::vector<std::string> names_of_accumulators_;
   std::string row_condition_, first_position_;
+  std::map<size_t, int> first_sweep_;  // of kept values: the one that computes them
   std::set<size_t> held_, shared_;
 };
 

@@ -75,6 +75,7 @@ struct Sweep {
   bool across = false;  // neighbouring threads take neighbouring rows and the lane runs over rows; else both run over positions
   int steps = 1;        // positions that a thread has in flight
   bool held = false;    // one round of steps covers the row: what later phases read again stays in registers
+  std::vector<NodeId> kept;  // computed values that stay in registers too
   int split = 1;        // blocks that share a row; the last one to finish merges what they found
 };
 
