@@ -592,6 +592,33 @@ __device__ __forceinline__ void fs_merge_column(A (&a)[N]) {
   __syncthreads();
 }
 )"},
+    {"fs_cluster_barrier", R"(// Waits for all blocks of the cluster; what they wrote before is seen after.
+__device__ __forceinline__ void fs_cluster_barrier() {
+  asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+)"},
+    {"fs_merge_cluster",
+     R"(// Merges the states of the cluster's B blocks, in the same order everywhere; all threads get the result. `mine`: in shared memory.
+template <int B, class A>
+__device__ __forceinline__ A fs_merge_cluster(A a, A* mine) {
+  if (threadIdx.x == 0) *mine = a;
+  fs_cluster_barrier();
+  A all;
+#pragma unroll
+  for (int block = 0; block < B; ++block) {
+    unsigned words[sizeof(A) / 4], from;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(from) : "r"((unsigned)__cvta_generic_to_shared(mine)), "r"(block));
+#pragma unroll
+    for (int i = 0; i < (int)(sizeof(A) / 4); ++i)
+      asm volatile("ld.shared::cluster.u32 %0, [%1];" : "=r"(words[i]) : "r"(from + 4 * i));
+    A other;
+    memcpy(&other, words, sizeof other);
+    if (block == 0) all = other;
+    else all.merge(other);
+  }
+  return all;
+}
+)"},
     {"fs_last_block",
      R"(// True in the last of `blocks` blocks that come here: it sees what all of them wrote before. Leaves the ticket at 0.
 __device__ __forceinline__ bool fs_last_block(unsigned* ticket, unsigned blocks) {

@@ -17,8 +17,10 @@ constexpr int64_t kKeptBytes = 128;          // of computed values, beside those
 constexpr int64_t kDearInstructions = 8;
 constexpr int kBlock = 128, kAcrossBlock = 256, kMaxBlock = 1024;
 constexpr int64_t kMaxSteps = 16;
-constexpr int kMaxColumns = 32;       // threads along the rows, where the lane runs over them
-constexpr int64_t kBlocksWanted = 8;  // on a multiprocessor, before blocks stop sharing rows
+constexpr int kClusterBlock = 512, kMaxCluster = 8;  // (portable)
+constexpr int kMaxColumns = 32;                      // threads along the rows, where the lane runs over them
+constexpr int64_t kBlocksWanted = 32;                // on a multiprocessor, before blocks stop sharing rows
+constexpr int64_t kMaxSplit = 4096;
 constexpr int64_t kThreadsWanted = 1024;
 constexpr int64_t kInlinePositions = 16;  // that one thread reduces alone
 
@@ -26,6 +28,8 @@ int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t bit_ceil(int64_t n) { return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(n, 1)))); }
 
 int64_t typical(const Part& part, const Size& size) { return std::max<int64_t>(1, evaluate(size, typical_values(part.space.symbols()))); }
+
+bool target_has_clusters(const Target& target) { return std::atoi(target.arch.c_str() + 3) >= 90; }
 
 // Bytes moved, over the whole kernel, by accesses that run along a variable.
 double unit_stride_bytes(const Part& part, const Kernel& kernel, AtomId v) {
@@ -154,16 +158,21 @@ void schedule_rows(const Graph& graph, const Target& target, const std::function
     group = std::min<int64_t>(group, 512);
     while (group < kMaxBlock / 2 && group < positions && rows * group < target.multiprocessors * kThreadsWanted) group *= 2;
   }
-  // Larger groups, while that lets the row be held.
+  // Larger groups, then clusters of blocks, while that lets the row be held.
   const int64_t most = kMaxBlock / sweep.rows;
-  auto fits = [&](int64_t g) {
-    const int64_t bytes = ceil_div(positions, g) * t.held;
-    return ceil_div(positions, g) <= kMaxSteps && bytes <= (g * sweep.rows == kMaxBlock ? kHeldBytesOfLargest : kHeldBytes);
+  auto fits = [&](int64_t g, int64_t blocks) {
+    const int64_t each = ceil_div(positions, g * blocks), bytes = each * t.held;
+    return each <= kMaxSteps && bytes <= (g * sweep.rows == kMaxBlock ? kHeldBytesOfLargest : kHeldBytes);
   };
-  int64_t holding = group;
-  while (holding < most && !fits(holding)) holding *= 2;
-  sweep.held = t.held > 0 && position_count.is_constant() && fits(holding);
-  if (sweep.held) group = holding;
+  int64_t holding = group, blocks = 1;
+  while (holding < most && !fits(holding, 1)) holding *= 2;
+  const bool clusters = target_has_clusters(target) && !sweep.across && t.sweeps + t.stores_along > 1 && position_count.is_constant();
+  if (clusters && !fits(holding, 1)) {
+    holding = kClusterBlock;
+    while (blocks < kMaxCluster && !fits(holding, blocks)) blocks *= 2;
+  }
+  sweep.held = t.held > 0 && position_count.is_constant() && fits(holding, blocks);
+  if (sweep.held) group = holding, sweep.split = static_cast<int>(blocks), sweep.cluster = blocks > 1;
   sweep.group = static_cast<int>(group);
   if (!sweep.across) sweep.rows = static_cast<int>(std::max<int64_t>(1, kBlock / group));
   kernel.block = sweep.group * sweep.rows;
@@ -172,15 +181,17 @@ void schedule_rows(const Graph& graph, const Target& target, const std::function
   const bool can_split = t.sweeps == 1 && !t.stores_along && row_count.is_constant();
   if (can_split) {
     const int64_t wanted = ceil_div(target.multiprocessors * kBlocksWanted * 256, kernel.block) / std::max<int64_t>(1, row_blocks);
-    sweep.split = static_cast<int>(std::clamp<int64_t>(std::min(wanted, positions / (2 * group * in_flight)), 1, 4096));
+    const int64_t most_blocks = std::clamp<int64_t>(std::min(wanted, positions / (2 * group * in_flight)), 1, kMaxSplit);
+    sweep.split = static_cast<int>(std::bit_floor(static_cast<uint64_t>(most_blocks)));
   }
-  const int64_t reach = group * sweep.split;
-  const int64_t whole = ceil_div(positions, reach);
+  const int64_t whole = ceil_div(positions, group * sweep.split);
   sweep.steps = static_cast<int>(sweep.held || (position_count.is_constant() && whole <= (group == 1 ? kInlinePositions : in_flight))
                                      ? std::max<int64_t>(whole, 1)
                                      : in_flight);
   if (sweep.held) sweep.kept = choose_kept(graph, part, kKeptBytes);
-  if (sweep.split > 1) {
+  if (sweep.cluster) {
+    part.grid = {row_count * Size(sweep.split), 1};
+  } else if (sweep.split > 1) {
     for (Accumulator& a : sweep.accumulators) {
       const Size states = row_count * Size(sweep.split) * Size(part.lane.valid() && sweep.across ? part.vector : 1);
       Buffer b{scratch(states * Size(state_bytes(a))), DType::kU8, "partial"};
