@@ -83,6 +83,8 @@ class NodeWriter {
   std::vector<NodeId> sine_partner_;  // of a sine the cosine of the same value, and the reverse
   std::map<uint32_t, const Tile::Staged*> staged_;
   std::set<uint32_t> written_;
+  std::map<uint32_t, std::string> reciprocals_;  // f32 values by which much is divided: the name of what fs_divide takes
+  std::set<uint32_t> kept_;                      // in the repetition, declared before it: [u], [u][lane]
 };
 
 }  // namespace fusec
