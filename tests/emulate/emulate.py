@@ -98,23 +98,50 @@ LAUNCH = re.compile(r"\b(\w+)<<<(.*?)>>>\(")
 SHARED = re.compile(r"\b(extern\s+)?__shared__\s+((?:__align__\(\d+\)\s+|alignas\(\d+\)\s+)?)([\w:]+(?:\s+(?:int|char|short|long))*(?:<[^;=]*?>)?)\s+(\w+)((?:\[[^\]]*\])*)\s*;")
 
 
+CLUSTER = re.compile(r"__cluster_dims__\((\d+), 1, 1\)\s*__launch_bounds__\([^)]*\)\s*(\w+)\(")
+ASSEMBLY = re.compile(r'\basm\s*(?:volatile\s*)?\(\s*"((?:[^"\\]|\\.)*)"(.*)\);')
+
+
+def assembly(match):
+    """asm("add.u32 %0, %1;" : "=r"(a) : "r"(b)); → emu::ptx::add_u32(a, b);"""
+    text, rest = match.groups()
+    names = [re.sub(r"[.:]", "_", one.split()[0]) for one in re.split(r";|\\n", text) if one.strip()]
+    operands, at = [], 0
+    while found := re.compile(r'"[=+&]*\w"\(').search(rest, at):
+        depth, end = 1, found.end()
+        while depth:
+            depth += {"(": 1, ")": -1}.get(rest[end], 0)
+            end += 1
+        operands.append(rest[found.end() : end - 1])
+        at = end
+    return f"emu::ptx::{'_and_'.join(names)}({', '.join(operands)});"
+
+
 def rewrite(text):
     """Emitted CUDA as C++, line for line."""
-    places = iter(range(10**6))
-
     def shared(match):
         extern, align, kind, name, extents = match.groups()
         if extern:
             return f"{kind}* const {name} = ({kind}*)emu_dynamic_shared();"
-        return f"struct {align} emu_{name} {{ {kind} v{extents}; }}; auto& {name} = emu::shared<emu_{name}>({next(places)}).v;" if align else (
-            f"using emu_{name} = {kind}{extents}; emu_{name}& {name} = emu::shared<emu_{name}>({next(places)});"
-        )
+        # The address of a local static tells instances of a template apart, as their __shared__ variables are.
+        key = f"static char emu_key_{name}; "
+        if align:
+            return f"{key}struct {align} emu_{name} {{ {kind} v{extents}; }}; auto& {name} = emu::shared<emu_{name}>(&emu_key_{name}).v;"
+        return f"{key}using emu_{name} = {kind}{extents}; emu_{name}& {name} = emu::shared<emu_{name}>(&emu_key_{name});"
 
     text = SHARED.sub(shared, text)
-    text = LAUNCH.sub(r'emu::configure(\2).kernel("\1", \1)(', text)
+    clusters = {name: blocks for blocks, name in CLUSTER.findall(text)}
+
+    def launch(match):
+        name, configuration = match.groups()
+        cluster = f".cluster({clusters[name]})" if name in clusters else ""
+        return f'emu::configure({configuration}){cluster}.kernel("{name}", {name})('
+
+    text = LAUNCH.sub(launch, text)
+    text = ASSEMBLY.sub(assembly, text)
     text = re.sub(r"\breinterpret_cast<", "emu::reinterpret<", text)
     text = re.sub(r"#pragma unroll\b.*", "", text)
-    left = re.search(r".*(?:__shared__|<<<|\basm\s*\().*", re.sub(r"#ifdef __CUDA_ARCH__.*?#else", "", re.sub(r"//.*", "", text), flags=re.S))
+    left = re.search(r".*(?:__shared__|<<<|\basm\b).*", re.sub(r"//.*", "", text))
     if left:
         raise Failure(f"the emulator cannot rewrite: {left.group(0).strip()}")
     return text

@@ -66,7 +66,7 @@ struct Fiber {
   char* bottom = nullptr;
 };
 
-enum State : uint8_t { kNew, kReady, kAtBarrier, kAtGridBarrier, kInWarp, kAtActiveMask, kDone };
+enum State : uint8_t { kNew, kReady, kAtBarrier, kAtGroupBarrier, kInWarp, kAtActiveMask, kDone };
 
 struct Block;
 struct Thread {
@@ -91,16 +91,24 @@ struct Release {
   std::vector<uint16_t> fences;  // of each thread of the block
 };
 
+struct Group;
 struct Block {
+  Group* group = nullptr;
   uint3 index{};
   uint32_t serial = 0;
   uint16_t epoch = 0;
   std::vector<Thread> threads;
   unsigned alive = 0, waiting = 0;
-  std::vector<Thread*> ready;
-  std::vector<Buffer*> shared;
+  std::vector<Thread*> ready, fresh;  // fresh: not started, the last one first
+  std::map<const void*, Buffer*> shared;
   Buffer* dynamic = nullptr;
   std::map<uint32_t, std::vector<std::shared_ptr<Release>>> acquired;  // by releasing block
+};
+
+// Blocks that run at the same time: one, a cluster, or the whole grid of a cooperative launch.
+struct Group {
+  std::vector<std::unique_ptr<Block>> blocks;
+  std::map<uint32_t, uint16_t> passed;  // block → its epoch after the last barrier of the group
 };
 
 uint64_t order_seed = 0;
@@ -121,10 +129,10 @@ const char* kernel_name = "";
 void (*thread_body)(void*) = nullptr;
 void* thread_closure = nullptr;
 size_t dynamic_bytes = 0;
-bool cooperative_launch = false;
 Thread* current = nullptr;
 Fiber* current_fiber = nullptr;
 bool in_atomic = false;
+std::vector<const void*> shared_pointers;
 std::map<const void*, std::vector<std::shared_ptr<Release>>> released;
 
 std::string describe(const Thread& t) {
@@ -161,8 +169,7 @@ void enter(Thread* t) {
   blockIdx = t->block->index;
 }
 
-Block* running_block = nullptr;
-std::vector<Thread*>* new_threads = nullptr;  // of the running block, last one first
+std::vector<Thread*>* new_threads = nullptr;  // of the running block
 
 void finish(Thread* t);
 
@@ -342,30 +349,26 @@ void finish(Thread* t) {
 
 // --- blocks
 
-std::unique_ptr<Block> new_block(uint32_t number, uint32_t serial, dim3 grid, dim3 block) {
-  auto b = std::make_unique<Block>();
-  b->index = {number % grid.x, number / grid.x % grid.y, number / grid.x / grid.y};
-  b->serial = serial;
-  b->threads.resize(size_t{block.x} * block.y * block.z);
-  b->alive = static_cast<unsigned>(b->threads.size());
-  for (unsigned i = 0; i < b->threads.size(); ++i) {
-    Thread& t = b->threads[i];
-    t.block = b.get();
+void fill_block(Block& b, Group& group, uint32_t number, dim3 grid, dim3 block) {
+  b.group = &group;
+  b.index = {number % grid.x, number / grid.x % grid.y, number / grid.x / grid.y};
+  b.serial = launch_serial + number;
+  b.threads.resize(size_t{block.x} * block.y * block.z);
+  b.alive = static_cast<unsigned>(b.threads.size());
+  for (unsigned i = 0; i < b.threads.size(); ++i) {
+    Thread& t = b.threads[i];
+    t.block = &b;
     t.linear = i;
     t.index = {i % block.x, i / block.x % block.y, i / block.x / block.y};
   }
-  return b;
+  for (auto t = b.threads.rbegin(); t != b.threads.rend(); ++t) b.fresh.push_back(&*t);
+  shuffle(b.fresh);
 }
 
-// Runs until every thread has ended or waits for the grid.
+// Runs until every thread has ended or waits for other blocks.
 void run_block(Block& b) {
-  running_block = &b;
-  std::vector<Thread*> fresh;
-  for (auto t = b.threads.rbegin(); t != b.threads.rend(); ++t)
-    if (t->state == kNew) fresh.push_back(&*t);
-  shuffle(fresh);
-  new_threads = &fresh;
-  while (!fresh.empty()) switch_to(&main_fiber, take_fiber());
+  new_threads = &b.fresh;
+  while (!b.fresh.empty()) switch_to(&main_fiber, take_fiber());
   for (;;) {
     while (!b.ready.empty()) {
       std::vector<Thread*> batch;
@@ -375,21 +378,29 @@ void run_block(Block& b) {
     }
     if (!release_active(b)) break;
   }
-  unsigned at_grid = 0;
-  const Thread* stuck = nullptr;
-  for (const Thread& t : b.threads) {
-    if (t.state == kAtGridBarrier) ++at_grid;
-    else if (t.state != kDone) stuck = &t;
-  }
-  if (stuck || (at_grid != 0 && at_grid != b.alive))
-    stop("deadlock: " +
-         (stuck ? describe(*stuck) + " waits at " + at(*stuck) + " for threads that never come" : std::string("at a grid barrier")));
+  for (const Thread& t : b.threads)
+    if (t.state != kAtGroupBarrier && t.state != kDone) stop("deadlock: " + describe(t) + " waits at " + at(t) + " for threads that never come");
 }
 
-void leave_block(Block& b) {
-  for (Buffer* s : b.shared)
-    if (s) free_buffer(s);
-  if (b.dynamic) free_buffer(b.dynamic);
+void run_group(Group& group) {
+  for (unsigned alive = 1; alive > 0;) {
+    std::vector<Block*> order;
+    for (auto& b : group.blocks) order.push_back(b.get());
+    shuffle(order);
+    alive = 0;
+    for (Block* b : order) run_block(*b), alive += b->alive;
+    // All that are left wait at a barrier of the group.
+    for (auto& b : group.blocks) {
+      if (b->epoch == UINT16_MAX) stop("too many barriers in one kernel for the emulator");
+      group.passed[b->serial] = ++b->epoch;
+      for (Thread& t : b->threads)
+        if (t.state == kAtGroupBarrier) make_ready(&t);
+    }
+  }
+  for (auto& b : group.blocks) {
+    for (const auto& [key, buffer] : b->shared) free_buffer(buffer);
+    if (b->dynamic) free_buffer(b->dynamic);
+  }
 }
 
 const Release* covering(const Block& b, const Access& before) {
@@ -432,12 +443,14 @@ Access access_now(uint32_t site) {
 }
 
 bool ordered(const Access& before, const Access& now) {
-  if (before.block < launch_serial) return true;  // an earlier launch, or before a grid barrier
+  if (before.block < launch_serial) return true;  // an earlier launch
   if (before.block == now.block) {
     if (before.epoch < now.epoch) return true;
     if (before.thread == now.thread && !before.several) return true;
     return before.thread / 32 == now.thread / 32 && before.warp_epoch < now.warp_epoch && !before.several;
   }
+  const auto& passed = current->block->group->passed;
+  if (const auto it = passed.find(before.block); it != passed.end() && before.epoch < it->second) return true;
   return covering(*current->block, before) != nullptr;
 }
 
@@ -447,41 +460,26 @@ using namespace emu;
 
 extern "C" {
 
-void emu_run_grid(const char* name, dim3 grid, dim3 block, size_t shared_bytes, bool cooperative, void (*thread)(void*), void* closure) {
-  kernel_name = name, thread_body = thread, thread_closure = closure, dynamic_bytes = shared_bytes, cooperative_launch = cooperative;
+void emu_run_grid(const char* name, dim3 grid, dim3 block, size_t shared_bytes, unsigned cluster, void (*thread)(void*), void* closure) {
+  kernel_name = name, thread_body = thread, thread_closure = closure, dynamic_bytes = shared_bytes;
   gridDim = grid, blockDim = block;
   const uint64_t threads = uint64_t{block.x} * block.y * block.z, blocks = uint64_t{grid.x} * grid.y * grid.z;
   if (threads == 0 || threads > 1024 || blocks == 0 || blocks > INT32_MAX) stop(std::string(name) + ": no such launch is possible");
-  std::vector<uint32_t> numbers(blocks);
-  for (uint32_t i = 0; i < blocks; ++i) numbers[i] = i;
-  shuffle(numbers);
+  const uint64_t together = cluster == 0 ? blocks : cluster;  // 0: cooperative
+  if (blocks % together != 0) stop(std::string(name) + ": the grid is no multiple of the cluster");
+  std::vector<uint32_t> firsts;
+  for (uint64_t first = 0; first < blocks; first += together) firsts.push_back(static_cast<uint32_t>(first));
+  shuffle(firsts);
   launch_serial = next_serial;
   next_serial += static_cast<uint32_t>(blocks);
   released.clear();
-  std::vector<std::unique_ptr<Block>> resident;
-  for (uint32_t number : numbers) {
-    auto b = new_block(number, launch_serial + number, grid, block);
-    run_block(*b);
-    if (b->alive > 0 && !cooperative) stop("a grid barrier in a launch that is not cooperative");
-    if (b->alive > 0) resident.push_back(std::move(b));
-    else leave_block(*b);
-  }
-  while (!resident.empty()) {
-    if (resident.size() != blocks) stop("deadlock: some blocks wait for the grid, others have ended");
-    launch_serial = next_serial;
-    next_serial += static_cast<uint32_t>(blocks);
-    for (auto& b : resident) {
-      b->serial = launch_serial + b->index.x;
-      for (Thread& t : b->threads)
-        if (t.state == kAtGridBarrier) make_ready(&t);
+  for (uint32_t first : firsts) {
+    Group group;
+    for (uint32_t i = 0; i < together; ++i) {
+      group.blocks.push_back(std::make_unique<Block>());
+      fill_block(*group.blocks.back(), group, first + i, grid, block);
     }
-    unsigned ended = 0;
-    for (auto& b : resident) {
-      run_block(*b);
-      if (b->alive == 0) ++ended, leave_block(*b);
-    }
-    if (ended != 0 && ended != blocks) stop("deadlock: some blocks wait for the grid, others have ended");
-    if (ended != 0) resident.clear();
+    run_group(group);
   }
   current = nullptr;
   ++launch_count;
@@ -489,13 +487,9 @@ void emu_run_grid(const char* name, dim3 grid, dim3 block, size_t shared_bytes, 
 
 void* emu_device_pointer(int argument, void* pointer) { return pointer_map ? pointer_map(launch_count, argument, pointer) : pointer; }
 
-void* emu_shared(int place, size_t bytes, size_t align, size_t grain) {
-  Block& b = *current->block;
-  if (b.shared.size() <= static_cast<size_t>(place)) b.shared.resize(static_cast<size_t>(place) + 1);
-  Buffer*& s = b.shared[static_cast<size_t>(place)];
-  if (!s) {
-    s = new_buffer("shared memory of " + std::string(kernel_name), bytes, grain, align, poison_byte);
-  }
+void* emu_shared(const void* key, size_t bytes, size_t align, size_t grain) {
+  Buffer*& s = current->block->shared[key];
+  if (!s) s = new_buffer("shared memory of " + std::string(kernel_name), bytes, grain, align, poison_byte);
   return s->begin;
 }
 
@@ -522,7 +516,32 @@ unsigned long long emu_block_barrier(int kind, unsigned long long value) {
   return t.result;
 }
 
-void emu_grid_barrier(void) { wait_in(kAtGridBarrier, __builtin_return_address(0)); }
+void emu_group_barrier(void) {
+  if (current->block->group->blocks.size() == 1 && gridDim.x * gridDim.y * gridDim.z > 1)
+    stop("a barrier over blocks that do not run together: " + describe(*current));
+  wait_in(kAtGroupBarrier, __builtin_return_address(0));
+}
+
+// Shared memory has 32-bit addresses in PTX: here the number of the running block's pointer, and the block of the cluster.
+unsigned emu_shared_address(const void* pointer) {
+  for (size_t i = 0; i < shared_pointers.size(); ++i)
+    if (shared_pointers[i] == pointer) return static_cast<unsigned>(i) << 16;
+  shared_pointers.push_back(pointer);
+  return static_cast<unsigned>(shared_pointers.size() - 1) << 16;
+}
+const void* emu_cluster_pointer(unsigned address, unsigned rank) {
+  const char* mine = static_cast<const char*>(shared_pointers[address >> 16]);
+  Block& b = *current->block;
+  if (rank >= b.group->blocks.size()) stop("no such block in the cluster: " + describe(*current));
+  Block& other = *b.group->blocks[rank];
+  if (other.alive == 0) stop("shared memory of a block that has ended is read: " + describe(*current));
+  for (const auto& [key, buffer] : b.shared) {
+    if (mine < buffer->begin || mine >= buffer->begin + buffer->bytes) continue;
+    const auto there = other.shared.find(key);
+    if (there != other.shared.end()) return there->second->begin + (mine - buffer->begin);
+  }
+  stop("a shared address that is no variable of the other block: " + describe(*current));
+}
 
 void emu_fence(int scope) {
   if (scope < 1) return;

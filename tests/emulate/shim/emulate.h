@@ -41,12 +41,14 @@ constexpr int warpSize = 32;
 // --- what the runner offers
 
 extern "C" {
-void emu_run_grid(const char* name, dim3 grid, dim3 block, size_t shared_bytes, bool cooperative, void (*thread)(void*), void* closure);
+void emu_run_grid(const char* name, dim3 grid, dim3 block, size_t shared_bytes, unsigned cluster, void (*thread)(void*), void* closure);
 void* emu_device_pointer(int argument, void* pointer);                     // where the runner put the buffer behind a kernel argument
-void* emu_shared(int place, size_t bytes, size_t align, size_t grain);     // a __shared__ variable of the running block
+void* emu_shared(const void* key, size_t bytes, size_t align, size_t grain);     // a __shared__ variable of the running block
 void* emu_dynamic_shared(void);                                            // extern __shared__
 unsigned long long emu_block_barrier(int kind, unsigned long long value);  // 0 sync, 1 count, 2 and, 3 or
-void emu_grid_barrier(void);
+void emu_group_barrier(void);  // of a cluster, or of the grid of a cooperative launch
+unsigned emu_shared_address(const void* pointer);
+const void* emu_cluster_pointer(unsigned address, unsigned rank);
 void emu_fence(int scope);  // 0 block, 1 device and wider
 void emu_atomic_begin(const void* address);
 void emu_atomic_end(const void* address);
@@ -71,7 +73,7 @@ struct Kernel {
   void (*entry)(P...);
   dim3 grid, block;
   size_t shared;
-  bool cooperative;
+  unsigned cluster;  // blocks; 0: the launch is cooperative
 
   template <class T, class A>
   static T bind(int& index, const A& given) {
@@ -85,20 +87,23 @@ struct Kernel {
     static_assert(sizeof...(A) == sizeof...(P), "arguments of a launch");
     int index = 0;
     auto run = [this, ... p = bind<P>(index, given)] { entry(p...); };
-    emu_run_grid(name, grid, block, shared, cooperative, [](void* closure) { (*static_cast<decltype(run)*>(closure))(); }, &run);
+    emu_run_grid(
+        name, grid, block, shared, cluster, [](void* closure) { (*static_cast<decltype(run)*>(closure))(); }, &run);
   }
 };
 
 struct Configuration {
   dim3 grid, block;
   size_t shared;
+  unsigned cluster_blocks = 1;
+  Configuration cluster(unsigned blocks) const { return {grid, block, shared, blocks}; }
   template <class... P>
   Kernel<P...> kernel(const char* name, void (*entry)(P...)) const {
-    return {name, entry, grid, block, shared, false};
+    return {name, entry, grid, block, shared, cluster_blocks};
   }
 };
 
-inline Configuration configure(dim3 grid, dim3 block, size_t shared = 0, const void* = nullptr) { return {grid, block, shared}; }
+inline Configuration configure(dim3 grid, dim3 block, size_t shared = 0, const void* = nullptr) { return {grid, block, shared, 1}; }
 
 // reinterpret_cast is rewritten to this: a copy of a structure through the pointer is not checked by the sanitizers.
 template <class To, class From>
@@ -110,8 +115,8 @@ inline __attribute__((always_inline)) To reinterpret(From* pointer) {
 
 // A __shared__ declaration is rewritten to a reference to this.
 template <class T>
-inline T& shared(int place) {
-  return *static_cast<T*>(emu_shared(place, sizeof(T), alignof(T), sizeof(std::remove_all_extents_t<T>)));
+inline T& shared(const void* key) {
+  return *static_cast<T*>(emu_shared(key, sizeof(T), alignof(T), sizeof(std::remove_all_extents_t<T>)));
 }
 
 }  // namespace emu
@@ -131,6 +136,7 @@ inline long long clock64() { return 0; }
 
 #include "atomics.h"
 #include "device_math.h"
+#include "ptx.h"
 #include "vectors.h"
 #include "warp.h"
 // After the functions above, which they use.
