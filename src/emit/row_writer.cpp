@@ -35,7 +35,8 @@ class RowWriter : NodeWriter {
   }
 
   std::string write() {
-    write_row_index();
+    if (sweep_.blocks > 0) open_rows();
+    else write_row_index();
     const int sweeps = count_sweeps();
     for (int q = 0; q < sweeps; ++q) {
       write_row_values(q);
@@ -44,6 +45,7 @@ class RowWriter : NodeWriter {
     }
     write_row_values(sweeps);
     write_row_stores();
+    if (sweep_.blocks > 0) close_rows();
     if (sweep_.cluster) line("fs_cluster_barrier();  // a block's shared memory lives until all have read it");
     return std::move(out_);
   }
@@ -68,6 +70,7 @@ class RowWriter : NodeWriter {
     for (const Accumulator& a : sweep_.accumulators) last = std::max(last, sweep_of(a));
     for (const Store& s : part_.stores)
       if (is_along(s)) last = std::max(last, phase_[s.value.index]);
+    for (const Column& c : sweep_.columns) last = std::max(last, phase_[c.accumulator.operand.index]);
     return last + 1;
   }
 
@@ -96,15 +99,77 @@ class RowWriter : NodeWriter {
       line("const " + type + " t0 = " + all + ", t = t0 < " + size(rows_) + " ? t0 : " + size(rows_) + " - 1;");
       row_condition_ = "t0 < " + size(rows_);
     }
-    declare_dims(part_.dims, "t");
-    for (AtomId a : part_.shared_atoms)
-      line("const " + type + " " + part_.space[a].name + " = " + atom_definition_text(part_.space, a, wide()) + ";");
-    std::string first = sweep_.group == 1 ? "0"
-                        : sweep_.across   ? (sweep_.rows > 1 ? "threadIdx.x / " + rows : "threadIdx.x")
-                                          : (sweep_.rows > 1 ? "threadIdx.x % " + group : "threadIdx.x");
-    line("const " + type + " member = " + first + ";");
+    write_row_dims();
+    write_member();
     if (sweep_.split > 1) write_chunk();
   }
+
+  void write_row_dims() {
+    declare_dims(part_.dims, "t");
+    for (AtomId a : part_.shared_atoms)
+      line("const " + std::string(index_type()) + " " + part_.space[a].name + " = " + atom_definition_text(part_.space, a, wide()) + ";");
+  }
+
+  void write_member() {
+    const std::string rows = number(sweep_.rows), group = number(sweep_.group);
+    const std::string first = sweep_.group == 1 ? "0"
+                              : sweep_.across   ? (sweep_.rows > 1 ? "threadIdx.x / " + rows : "threadIdx.x")
+                                                : (sweep_.rows > 1 ? "threadIdx.x % " + group : "threadIdx.x");
+    line("const " + std::string(index_type()) + " member = " + first + ";");
+  }
+
+  // Columns: their states live longer than a row.
+  void open_rows() {
+    const std::string type = index_type(), rows = number(sweep_.rows), blocks = number(sweep_.blocks);
+    write_member();
+    for (const Column& c : sweep_.columns) {
+      names_of_columns_.push_back(scope_.take(graph_.name_of(c.op) + "_acc"));
+      line(state_type(c.accumulator) + " " + names_of_columns_.back() + "[" + number(sweep_.steps) + "]" +
+           (part_.lane.valid() ? "[" + number(part_.vector) + "]" : "") + ";");
+    }
+    line("#pragma unroll");
+    open("for (int u = 0; u < " + number(sweep_.steps) + "; ++u) {");
+    for (size_t c = 0; c < sweep_.columns.size(); ++c) {
+      if (part_.lane.valid()) line("#pragma unroll");
+      line((part_.lane.valid() ? "for (int lane = 0; lane < " + number(part_.vector) + "; ++lane) " : "") + column_state(c) + " = " +
+           initial_text(sweep_.columns[c].accumulator) + ";");
+    }
+    close();
+    const std::string cast = wide() ? "(long long)" : "";
+    open("for (" + type + " begin_row = " + cast + "blockIdx.x * " + rows + "; begin_row < " + size(rows_) +
+         "; begin_row += " + number(int64_t{sweep_.blocks} * sweep_.rows) + ") {");
+    const std::string all = sweep_.rows == 1 ? "begin_row" : "begin_row + threadIdx.x / " + number(sweep_.group);
+    if (rows_fill_blocks()) {
+      line("const " + type + " t = " + all + ";");
+    } else {
+      line("const " + type + " t0 = " + all + ", t = t0 < " + size(rows_) + " ? t0 : " + size(rows_) + " - 1;");
+      row_condition_ = "t0 < " + size(rows_);
+    }
+    write_row_dims();
+  }
+
+  void close_rows() {
+    if (!shared_.empty()) line("__syncthreads();  // before the next row's states");
+    close();
+    const std::string slot =
+        sweep_.rows == 1 ? "blockIdx.x" : "(blockIdx.x * " + number(sweep_.rows) + " + threadIdx.x / " + number(sweep_.group) + ")";
+    open_positions("member");
+    if (part_.lane.valid()) {
+      line("#pragma unroll");
+      open("for (int lane = 0; lane < " + number(part_.vector) + "; ++lane) {");
+    }
+    for (size_t c = 0; c < sweep_.columns.size(); ++c) {
+      const Column& column = sweep_.columns[c];
+      const Size each = positions_ * Size(part_.lane.valid() ? part_.vector : 1);
+      const std::string cast = column.accumulator.dtype == DType::kI64 ? "(long long)" : "";
+      line(buffers_[column.accumulator.partials.index] + "[" + slot + " * " + size(each) + " + " +
+           index_text(part_.space, column.index, wide()) + "] = " + cast + column_state(c) + ".value;");
+    }
+    if (part_.lane.valid()) close();
+    close();
+  }
+
+  std::string column_state(size_t c) const { return names_of_columns_[c] + "[u]" + (part_.lane.valid() ? "[lane]" : ""); }
 
   // The part of the row's positions that is this block's.
   void write_chunk() {
@@ -143,6 +208,8 @@ class RowWriter : NodeWriter {
     std::vector<bool> needed(part_.nodes.size());
     for (const Accumulator& a : sweep_.accumulators)
       if (sweep_of(a) == q) needed[a.operand.index] = true;
+    for (const Column& c : sweep_.columns)
+      if (phase_[c.accumulator.operand.index] == q) needed[c.accumulator.operand.index] = true;
     for (const Store* s : stores) needed[s->value.index] = true;
     for (size_t i = needed.size(); i-- > 0;)
       if (needed[i] && in_u_[i])
@@ -167,6 +234,11 @@ class RowWriter : NodeWriter {
       if (sweep_of(a) != q) continue;
       write_initial(k);
       scope.statements.push_back(add_text(a, state(k)));
+    }
+    for (size_t c = 0; c < sweep_.columns.size(); ++c) {
+      const Accumulator& a = sweep_.columns[c].accumulator;
+      if (phase_[a.operand.index] != q) continue;
+      scope.statements.push_back((row_condition_.empty() ? "" : "if (" + row_condition_ + ") ") + add_text(a, column_state(c)));
     }
     if (scope.stores.empty() && scope.statements.empty()) return;
     store_condition_ = row_condition_;
@@ -341,7 +413,7 @@ class RowWriter : NodeWriter {
   const Sweep& sweep_;
   std::vector<int> phase_;
   Size rows_, positions_;
-  std::vector<std::string> names_of_accumulators_;
+  std::vector<std::string> names_of_accumulators_, names_of_columns_;
   std::string row_condition_, first_position_ = "member", end_;
   std::map<size_t, int> first_sweep_;  // of kept values: the one that computes them
   std::set<size_t> held_, shared_;

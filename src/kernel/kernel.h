@@ -65,11 +65,21 @@ struct Tile {
   std::vector<Staged> staged;
 };
 
+// A reduction over the rows, from the sweeps that read them anyway: each thread keeps what its positions gave over all rows that it
+// takes, and a later kernel merges what the threads of one position found.
+struct Column {
+  OpId op;
+  Accumulator accumulator;
+  Index index;  // of a position's state among those that one group leaves
+};
+
 // Reductions. The part's `dims` are rows, each of which has `positions`. A group of threads takes a row through its phases: in each it
 // sweeps over all positions, feeds the accumulators whose operands are known by then, and merges its threads' accumulators.
 struct Sweep {
   std::vector<AtomId> dims;  // variables of a position, outer to inner; the innermost counts vectors where the lane runs along it
   std::vector<Accumulator> accumulators;
+  std::vector<Column> columns;
+  int blocks = 0;            // that take all rows in turns, where there are columns
   int group = 1;             // threads of a row, a power of two
   int rows = 1;              // rows (or vectors of them) side by side in a block
   bool across = false;       // neighbouring threads take neighbouring rows and the lane runs over rows; else both run over positions
@@ -114,7 +124,8 @@ struct Kernel {
   IdVec<BufferId, Buffer> buffers;
   std::vector<Part> parts;
   int block = 256;
-  int shared_bytes = 0;  // static
+  int blocks_resident = 0;  // on a multiprocessor, at least, whatever registers that leaves; 0: as the compiler likes
+  int shared_bytes = 0;     // static
 };
 
 }  // namespace fusec

@@ -18,8 +18,9 @@ void for_each_index(PartType& part, F&& f) {
     f(s.index);
     for (auto& g : s.guard) f(g);
   }
-  if (part.sweep)
-    for (auto& a : part.sweep->accumulators) f(a.position);
+  if (!part.sweep) return;
+  for (auto& a : part.sweep->accumulators) f(a.position);
+  for (auto& c : part.sweep->columns) f(c.index);
 }
 
 template <class PartType, class F>

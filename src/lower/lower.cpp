@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "lower/columns.h"
 #include "lower/pointwise.h"
 #include "lower/rows.h"
 #include "lower/workspace.h"
@@ -12,6 +13,13 @@
 namespace fusec {
 
 namespace {
+
+// States that the blocks of one kernel leave for the next, `parts` of them for each result.
+struct Partial {
+  KernelArg arg;
+  DType dtype = DType::kF32;
+  Size parts;
+};
 
 // Memory that holds a value between launches.
 struct Location {
@@ -55,7 +63,7 @@ class Lowering {
           if (v.valid()) computed[v] = true;
     const size_t first = kernels_.size();
     std::vector<ValueId> roots = roots_of(id, segment);
-    if (!lower_fused(id, computed, roots, false)) {
+    if (!lower_columns(id, segment, computed, roots) && !lower_fused(id, computed, roots, false)) {
       // One kernel each for the reductions, then one for what follows: only their results are stored in between.
       for (OpId op : segment.ops) {
         if (info(graph_[op].kind).category != OpCategory::kReduction) continue;
@@ -77,33 +85,56 @@ class Lowering {
     }
   }
 
-  // Kernels that compute `roots` and store them: one for each part that sweeps over rows, one for all that does not. False, and
-  // nothing done, when a reduction is refused.
-  bool lower_fused(uint32_t id, const IdVec<ValueId, bool>& computed, const std::vector<ValueId>& roots, bool alone) {
+  // Reductions over the leading dims that one pass over the rows of their operands can serve beside what is stored of these rows. What
+  // waits for their results comes in a second kernel. False, and nothing done, where there are none.
+  bool lower_columns(uint32_t id, const Segment& segment, const IdVec<ValueId, bool>& computed, const std::vector<ValueId>& roots) {
+    const ColumnPlan plan = plan_columns(graph_, segment, computed, roots);
+    if (plan.columns.empty()) return false;
     const size_t workspace_before = program_.workspace.size();
     Kernel kernel;
     kernel.segment = id;
     std::map<ValueId, BufferId> reads;
-    auto place = [&](ValueId v) {
-      const auto at = locations_.find(v);
-      FUSEC_CHECK(at != locations_.end(), "'" + graph_[v].name + "' is read before any segment stored it");
-      const auto [it, is_new] = reads.try_emplace(v, BufferId());
-      if (is_new) {
-        Buffer b{at->second.arg, graph_[v].dtype, graph_[v].name};
-        b.read = true;
-        it->second = kernel.buffers.push(std::move(b));
+    KernelInput input = input_of(id, computed, plan.row_roots, kernel, reads);
+    RowParts rows = trace_rows_with_columns(input, plan.columns);
+    if (!rows.refused.valid()) {
+      kernel.parts = std::move(rows.parts);
+      keep_order(kernel);
+      if (schedule_columns(graph_, target_, input.scratch, kernel)) {
+        const Sweep& sweep = *kernel.parts[0].sweep;
+        std::map<OpId, Partial> partials;
+        for (size_t c = 0; c < plan.columns.size(); ++c) {
+          const Accumulator& a = sweep.columns[c].accumulator;
+          partials[plan.columns[c]] = {kernel.buffers[a.partials].arg, a.dtype, Size(int64_t{sweep.blocks} * sweep.rows)};
+        }
+        add_kernel(std::move(kernel));
+        FUSEC_CHECK(lower_fused(id, computed, plan.column_roots, true, partials), "the results of columns have no kernel");
+        return true;
       }
-      return Place{it->second, at->second.strides, at->second.arg.kind == KernelArg::kScalar};
-    };
-    auto scratch = [&](const Size& bytes) { return new_workspace(bytes, id, id); };
-    KernelInput input{graph_, target_, computed, place, scratch, stores_of(id, roots, kernel)};
+    }
+    roll_back(workspace_before, plan.row_roots);
+    return false;
+  }
+
+  // Kernels that compute `roots` and store them: one for each part that sweeps over rows, one for all that does not. False, and
+  // nothing done, when a reduction is refused.
+  bool lower_fused(uint32_t id, const IdVec<ValueId, bool>& computed, const std::vector<ValueId>& roots, bool alone,
+                   const std::map<OpId, Partial>& partials = {}) {
+    const size_t workspace_before = program_.workspace.size();
+    Kernel kernel;
+    kernel.segment = id;
+    std::map<ValueId, BufferId> reads;
+    KernelInput input = input_of(id, computed, roots, kernel, reads);
+    for (const auto& [op, partial] : partials) {
+      Buffer b{partial.arg, partial.dtype, "partial"};
+      b.read = true;
+      input.reduced_before[op] = {kernel.buffers.push(std::move(b)), partial.dtype, partial.parts};
+    }
+    const auto& scratch = input.scratch;
     std::vector<KernelInput::Stored> pointwise;
     RowParts rows = trace_rows(input, pointwise, true);
     const bool few = std::any_of(rows.parts.begin(), rows.parts.end(), [&](const Part& p) { return too_few_rows(p, target_); });
     if (!alone && (rows.refused.valid() || few)) {
-      program_.workspace.resize(workspace_before);
-      for (ValueId v : roots)
-        if (graph_[v].def.valid()) locations_.erase(v);
+      roll_back(workspace_before, roots);
       return false;
     }
     FUSEC_CHECK(!rows.refused.valid(), "no schedule for '" + (rows.refused.valid() ? graph_.name_of(rows.refused) : "") + "'");
@@ -119,6 +150,30 @@ class Lowering {
     lower_pointwise(input, kernel);
     add_kernel(std::move(kernel));
     return true;
+  }
+
+  KernelInput input_of(uint32_t id, const IdVec<ValueId, bool>& computed, const std::vector<ValueId>& roots, Kernel& kernel,
+                       std::map<ValueId, BufferId>& reads) {
+    auto place = [this, &kernel, &reads](ValueId v) {
+      const auto at = locations_.find(v);
+      FUSEC_CHECK(at != locations_.end(), "'" + graph_[v].name + "' is read before any segment stored it");
+      const auto [it, is_new] = reads.try_emplace(v, BufferId());
+      if (is_new) {
+        Buffer b{at->second.arg, graph_[v].dtype, graph_[v].name};
+        b.read = true;
+        it->second = kernel.buffers.push(std::move(b));
+      }
+      return Place{it->second, at->second.strides, at->second.arg.kind == KernelArg::kScalar};
+    };
+    auto scratch = [this, id](const Size& bytes) { return new_workspace(bytes, id, id); };
+    return {graph_, target_, computed, place, scratch, stores_of(id, roots, kernel)};
+  }
+
+  // Undoes what input_of and schedules reserved.
+  void roll_back(size_t workspace, const std::vector<ValueId>& roots) {
+    program_.workspace.resize(workspace);
+    for (ValueId v : roots)
+      if (graph_[v].def.valid()) locations_.erase(v);
   }
 
   std::vector<Kernel> schedule_parts_by_rows(const RowParts& rows, const Kernel& kernel,
@@ -148,7 +203,9 @@ class Lowering {
   }
 
   void add_kernel(Kernel kernel) {
-    if (std::all_of(kernel.parts.begin(), kernel.parts.end(), [](const Part& p) { return p.stores.empty(); })) return;
+    if (std::all_of(kernel.parts.begin(), kernel.parts.end(),
+                    [](const Part& p) { return p.stores.empty() && (!p.sweep || p.sweep->columns.empty()); }))
+      return;
     kernel.name = program_.name + "_s" + std::to_string(kernel.segment);
     int& count = kernels_of_segment_[kernel.segment];
     if (count++ > 0) kernel.name += std::string("_") + std::to_string(count);
@@ -276,6 +333,8 @@ class Lowering {
       if (part.sweep)
         for (const Accumulator& a : part.sweep->accumulators)
           if (a.partials.valid()) used.insert(a.partials);
+      if (part.sweep)
+        for (const Column& c : part.sweep->columns) used.insert(c.accumulator.partials);
     }
     IdVec<BufferId, Buffer> kept;
     for (BufferId b : used) moved[b.index] = kept.push(kernel.buffers[b]);
@@ -286,6 +345,8 @@ class Lowering {
       if (part.sweep)
         for (Accumulator& a : part.sweep->accumulators)
           if (a.partials.valid()) a.partials = moved[a.partials.index];
+      if (part.sweep)
+        for (Column& c : part.sweep->columns) c.accumulator.partials = moved[c.accumulator.partials.index];
     }
     kernel.buffers = std::move(kept);
   }

@@ -20,6 +20,8 @@ constexpr int64_t kMaxSteps = 16;
 constexpr int kClusterBlock = 512, kMaxCluster = 8;  // (portable)
 constexpr int kMaxColumns = 32;                      // threads along the rows, where the lane runs over them
 constexpr int64_t kBlocksWanted = 32;                // on a multiprocessor, before blocks stop sharing rows
+constexpr int64_t kColumnBytes = 64;                 // of states that a thread keeps for its positions
+constexpr int kColumnBlock = 512;
 constexpr int64_t kMaxSplit = 4096;
 constexpr int64_t kThreadsWanted = 1024;
 constexpr int64_t kInlinePositions = 16;  // that one thread reduces alone
@@ -73,6 +75,7 @@ std::vector<uint64_t> uses(const Part& part, const std::vector<int>& phase, cons
   };
   for (const Accumulator& a : part.sweep->accumulators)
     use(a.operand, std::max(phase[a.operand.index], a.mean.valid() ? phase[a.mean.index] : 0));
+  for (const Column& c : part.sweep->columns) use(c.accumulator.operand, phase[c.accumulator.operand.index]);
   const int last = *std::max_element(phase.begin(), phase.end());
   for (const Store& s : part.stores) use(s.value, s.last ? last : phase[s.value.index]);
   for (size_t i = part.nodes.size(); i-- > 0;)
@@ -134,6 +137,44 @@ bool too_few_rows(const Part& part, const Target& target) {
   return rows * 4 < target.multiprocessors && rows * positions > int64_t{1} << 18;
 }
 
+// Each block takes one row after another, its threads always the same positions.
+bool schedule_columns(const Graph& graph, const Target& target, const std::function<KernelArg(const Size&)>& scratch, Kernel& kernel) {
+  Part& part = kernel.parts[0];
+  Sweep& sweep = *part.sweep;
+  merge_dims(part, part.dims);
+  merge_dims(part, sweep.dims);
+  order_for_memory(part, kernel, sweep.dims);
+  if (sweep.dims.empty()) return false;
+  apply_vector(part, sweep.dims, choose_width(part, kernel, sweep.dims.back()));
+  const Size position_count = iterations(part, sweep.dims), row_count = iterations(part);
+  if (!position_count.is_constant()) return false;
+  const int64_t positions = position_count.value(), rows = typical(part, row_count);
+  int64_t state_bytes_of_position = 0;
+  for (const Column& c : sweep.columns) state_bytes_of_position += state_bytes(c.accumulator) * part.vector;
+  const int64_t most_steps = std::max<int64_t>(1, kColumnBytes / state_bytes_of_position);
+  sweep.group = static_cast<int>(std::min<int64_t>(kMaxBlock, bit_ceil(positions)));
+  while (sweep.group > kColumnBlock && ceil_div(positions, sweep.group / 2) <= most_steps) sweep.group /= 2;
+  sweep.steps = static_cast<int>(ceil_div(positions, sweep.group));
+  if (sweep.steps > most_steps) return false;
+  sweep.rows = std::max(1, kColumnBlock / sweep.group);
+  kernel.block = sweep.group * sweep.rows;
+  sweep.held = true;
+  sweep.kept = choose_kept(graph, part, kKeptBytes / 2);
+  kernel.blocks_resident = static_cast<int>(std::max<int64_t>(1, kThreadsWanted / kernel.block));
+  const int64_t resident = int64_t{kernel.blocks_resident} * target.multiprocessors;
+  sweep.blocks = static_cast<int>(std::clamp<int64_t>(ceil_div(rows, sweep.rows), 1, resident));
+  for (Column& c : sweep.columns) {
+    const Size states = position_count * Size(int64_t{part.vector} * sweep.blocks * sweep.rows);
+    Buffer b{scratch(states * Size(state_bytes(c.accumulator))), c.accumulator.dtype, "partial"};
+    b.written = true;
+    c.accumulator.partials = kernel.buffers.push(std::move(b));
+  }
+  part.grid = {Size(sweep.blocks), 1};
+  name_shared_atoms(part);
+  choose_index_width(part);
+  return true;
+}
+
 void schedule_rows(const Graph& graph, const Target& target, const std::function<KernelArg(const Size&)>& scratch, Kernel& kernel) {
   Part& part = kernel.parts[0];
   Sweep& sweep = *part.sweep;
@@ -180,7 +221,10 @@ void schedule_rows(const Graph& graph, const Target& target, const std::function
   const int64_t row_blocks = ceil_div(rows, sweep.rows);
   const bool can_split = t.sweeps == 1 && !t.stores_along && row_count.is_constant();
   if (can_split) {
-    const int64_t wanted = ceil_div(target.multiprocessors * kBlocksWanted * 256, kernel.block) / std::max<int64_t>(1, row_blocks);
+    // Blocks share rows where there are not enough for all multiprocessors.
+    const bool enough = row_blocks * kernel.block >= target.multiprocessors * 2 * kThreadsWanted;
+    const int64_t wanted =
+        enough ? 1 : ceil_div(target.multiprocessors * kBlocksWanted * 256, kernel.block) / std::max<int64_t>(1, row_blocks);
     const int64_t most_blocks = std::clamp<int64_t>(std::min(wanted, positions / (2 * group * in_flight)), 1, kMaxSplit);
     sweep.split = static_cast<int>(std::bit_floor(static_cast<uint64_t>(most_blocks)));
   }
