@@ -19,6 +19,16 @@ BINARY_FLOAT = ["div", "copysign", "fmax", "fmin"]
 BINARY_INT = ["floor_div", "trunc_div", "ceil_div", "remainder", "fmod", "pow", "bitwise_and", "bitwise_or", "bitwise_xor", "shl", "shr"]
 COMPARE = ["eq", "ne", "lt", "le", "gt", "ge"]
 BOOL_BINARY = ["logical_and", "logical_or", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor", "add", "mul", "eq", "lt"]
+REDUCTIONS = ["sum", "sum", "prod", "mean", "max", "min", "all", "any", "argmax", "argmin", "var", "var_mean", "logsumexp"]
+NORMS = ["softmax", "log_softmax", "layer_norm", "rms_norm"]
+FUNCTIONS = ["exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "rsqrt", "reciprocal", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh",
+             "asinh", "acosh", "atanh", "erf", "erfc", "erfinv", "sigmoid", "silu", "gelu"]
+GATHERS = ["gather", "take_along_axis", "index_select", "embedding"]
+SCATTERS = ["scatter", "index_put"]
+SCANS = ["cumsum", "cumprod", "cummax", "cummin"]
+SORTS = ["sort", "argsort", "topk"]
+ULP = dict(f8e4m3=2**-3, f8e5m2=2**-2, f16=2**-10, bf16=2**-7, f32=2**-23, f64=2**-52)  # of 1
+LEAST = dict(f8e4m3=2**-9, f8e5m2=2**-16, f16=2**-24, bf16=2.0**-133, f32=2.0**-149, f64=0.0)  # denormal
 LIMIT = 60000  # elements of any value
 
 
@@ -29,6 +39,7 @@ class Maker:
         self.r = random.Random(seed)
         self.supported = supported
         self.values, self.ops, self.inputs, self.n = [], [], [], 0  # values: (name, dtype, shape)
+        self.last = []  # inexact results, like values
         self.tolerance = {}  # of inexact results: name → (relative, absolute)
 
     def name(self): self.n += 1; return f"v{self.n}"
@@ -148,15 +159,166 @@ class Maker:
         t = self.r.choice(INTS + FLOATS); whole = t in INTS or self.r.random() < 0.5
         return self.emit(k, [], t, s, shape=s, dtype=t, dim=self.r.randrange(len(s)), start=self.r.choice([0, 1, -3] if whole else [0.1, -2.5]) if t != "u8" else 1, step=self.r.choice([1, 2, 7] if whole else [0.3, 1.5]))
 
+    # --- ops that combine elements
+
+    def steady(self, value, least, most):
+        """The value without NaN, within bounds."""
+        x, t, s = self.number(value)
+        if t not in FLOATS: return value
+        self.emit("clamp", [x, least, most], t, s)
+        return self.values[-1]
+
+    def summable(self, value):
+        """Small whole numbers in place of a float's: every order of their sum is exact."""
+        x, t, s = self.steady(value, -4, 4)
+        if t in FLOATS: self.emit("round", [x], t, s); x = self.values[-1][0]
+        return x, t, s
+
+    def signs(self, value):
+        """1 and -1 in place of a float's numbers: every order of their product is exact."""
+        x, t, s = value
+        if t not in FLOATS: return value
+        self.emit("lt", [x, 0], "bool", s); test = self.values[-1][0]
+        self.emit("where", [test, self.literal_of(t, -1), self.number(value)[0]], t, s); self.emit("sign", [self.values[-1][0]], t, s)
+        return self.values[-1]
+
+    def literal_of(self, t, v): return v if t != "bool" else bool(v)
+
+    def offered(self, names): return [n for n in names if n in self.supported]
+
+    def final(self, op, ins, t, s, relative=0.0, absolute=0.0, **attrs):
+        """An inexact result: an output that nothing else reads, with a tolerance beside the roundings of its dtype."""
+        if not self.emit(op, ins, t, s, **attrs): return False
+        self.last.append(self.values.pop())
+        if self.r.random() < 0.3:
+            d = self.r.choice(FLOATS); x = self.last.pop()
+            self.emit("cast", [x[0]], d, s, dtype=d); self.last.append(self.values.pop())
+            relative += ULP[t] + ULP[d]; absolute += LEAST[t] + LEAST[d]
+        name, t, s = self.last[-1]
+        self.tolerance[name] = (relative + 2 * ULP[t], absolute + LEAST[t])
+        return True
+
+    def some_dims(self, s):
+        n = len(s); r = self.r.random()
+        if r < 0.2 or n == 0: return None
+        if r < 0.25: return []
+        if r < 0.5: return [n - 1]
+        return sorted(self.r.sample(range(n), self.r.randint(1, n)))
+
+    def reduction(self):
+        op = self.r.choice(self.offered(REDUCTIONS)); v = self.pick(lambda v: (v[1] == "bool") == (op in ("all", "any")) or op in ("sum", "prod", "mean"))
+        if not v: return False
+        x, t, s = v; n = len(s); keep = self.r.random() < 0.3; attrs = {"keepdim": True} if keep else {}
+        if op in ("argmax", "argmin"):
+            if n == 0 or t == "bool": return False
+            d = self.r.randrange(n)
+            if s[d] == 0: return False
+            return self.emit(op, [x], "i64", s[:d] + ([1] if keep else []) + s[d + 1:], dim=d - self.r.choice([0, n]), **attrs)
+        dims = self.some_dims(s); chosen = list(range(n)) if dims is None else dims
+        if dims is not None: attrs["dims"] = [d - self.r.choice([0, n]) for d in dims]
+        out = [1 if d in chosen else v for d, v in enumerate(s) if keep or d not in chosen]
+        if op in ("max", "min"):
+            if 0 in [s[d] for d in chosen]: return False
+            return self.emit(op, [x], t, out, **attrs)
+        if op in ("all", "any"): return self.emit(op, [x], t, out, **attrs)
+        if op in ("var", "var_mean", "logsumexp"):
+            if t not in FLOATS: return False
+            x = self.steady(v, -8, 8)[0]
+            if op == "var" and self.r.random() < 0.5: attrs["correction"] = self.r.choice([0, 1, 2])
+            if op != "var_mean": return self.final(op, [x], t, out, 1e-4, 1e-4, **attrs)
+            if math.prod(out) > LIMIT: return False
+            names = [self.name(), self.name()]; self.ops.append({"op": op, "in": [x], **attrs, "out": names})
+            for one in names: self.last.append((one, t, out)); self.tolerance[one] = (1e-4 + 2 * ULP[t], 1e-4 + LEAST[t])
+            return True
+        wide = t
+        if t == "bool" or (t not in FLOATS and op == "mean") or self.r.random() < 0.2:
+            wide = self.r.choice(["f32", "f64"] if t in FLOATS or op == "mean" else ["i32", "i64"]); attrs["dtype"] = wide
+        if op == "mean":
+            if t in INTS: return False
+            return self.final(op, [self.summable(v)[0]], wide, out, 1e-6, 0, **attrs)
+        if op == "sum" and t in FLOATS and self.r.random() < 0.3:
+            return self.final(op, [self.steady(v, -8, 8)[0]], wide, out, 1e-6, 1e-6 * (1 + math.prod(s)), **attrs)
+        return self.emit(op, [(self.summable if op == "sum" else self.signs)(v)[0]], wide, out, **attrs)
+
+    def norm(self):
+        op = self.r.choice(self.offered(NORMS)); v = self.pick(lambda v: v[1] in FLOATS and v[2])
+        if not v: return False
+        x, t, s = self.steady(v, -8, 8); d = self.r.randrange(len(s)) if self.r.random() < 0.3 else len(s) - 1
+        if op in ("softmax", "log_softmax"): return self.final(op, [x], t, s, 1e-4, 1e-4, dim=d)
+        return self.final(op, [x], t, s, 1e-3, 1e-3, dims=[len(s) - 1], eps=0.25)
+
+    def math_function(self):
+        v = self.pick(lambda v: v[1] in FLOATS); op = self.r.choice(self.offered(FUNCTIONS))
+        return bool(v) and self.final(op, [v[0]], v[1], v[2], 3e-6, 1e-6)
+
+    def index_input(self, shape, size, permutation=False):
+        i = {"name": f"x{len(self.inputs)}", "dtype": self.r.choice(["i32", "i64"]), "shape": shape, "init": {"permutation": size} if permutation else {"randint": [0, size]}}
+        self.inputs.append(i); self.values.append((i["name"], i["dtype"], shape)); return i["name"]
+
+    def gather(self):
+        op = self.r.choice(self.offered(GATHERS)); v = self.pick(lambda v: v[2] and 0 not in v[2] and (op != "embedding" or len(v[2]) == 2))
+        if not v: return False
+        x, t, s = v; d = 0 if op == "embedding" else self.r.randrange(len(s)); n = self.r.choice([1, 2, 3, 8, 33, 64, 130])
+        if op == "embedding": shape = self.r.choice([[], [n], [3, n]]); out = shape + [s[1]]
+        elif op == "index_select": shape = [n]; out = s[:d] + [n] + s[d + 1:]
+        elif op == "gather": shape = out = [n if k == d else self.r.choice([z, z, self.r.randint(1, z)]) for k, z in enumerate(s)]
+        else: shape = [n if k == d else self.r.choice([z, z, 1]) for k, z in enumerate(s)]; out = [n if k == d else z for k, z in enumerate(s)]
+        if math.prod(out) > LIMIT: return False
+        index = self.index_input(shape, s[d]); ins = [index, x] if op == "embedding" else [x, index]
+        return self.emit(op, ins, t, out, **({} if op == "embedding" else {"dim": d}))
+
+    def scatter(self):
+        op = self.r.choice(self.offered(SCATTERS)); v = self.pick(lambda v: v[2] and 0 not in v[2])
+        if not v: return False
+        x, t, s = v; d = self.r.randrange(len(s)); how = self.r.choice([None, "add", "add", "mul", "max", "min"])
+        fit = {"add": self.summable, "mul": self.signs}.get(how, lambda one: one)
+        src = self.pick(lambda w: w[1] == t and len(w[2]) == len(s) and 0 not in w[2] and (op == "scatter" or w[2][:d] + w[2][d + 1:] == s[:d] + s[d + 1:]))
+        attrs = {"accumulate": how} if how else {}
+        literal = src is None or how is None or self.r.random() < 0.1  # of several plain stores any may win: all store one value
+        if op == "index_put": n = self.r.choice([1, 5, 64, 130]) if literal else src[2][d]; shape = [n]
+        else: shape = [(self.r.choice([1, 7, 64]) if k == d else self.r.randint(1, z)) if literal else self.r.choice([m, self.r.randint(1, m)]) for k, (z, m) in enumerate(zip(s, s if literal else [w if k == d else min(w, q) for k, (w, q) in enumerate(zip(src[2], s))]))]
+        if math.prod(shape) * (1 if op == "scatter" else math.prod(s[:d] + s[d + 1:])) > LIMIT: return False
+        value = {"add": 1, "mul": -1 if t not in ("bool", "u8") else 1}.get(how, 3 if t != "bool" else 1) if literal else fit(src)[0]
+        base = fit(v)[0]; index = self.index_input(shape, s[d])
+        return self.emit(op, [base, index, self.literal_of(t, value) if literal else value], t, s, dim=d, **attrs)
+
+    def scan(self):
+        op = self.r.choice(self.offered(SCANS)); v = self.pick(lambda v: v[1] != "bool" and v[2])
+        if not v: return False
+        x = {"cumsum": self.summable, "cumprod": self.signs}.get(op, lambda one: one)(v)[0]; t, s = v[1], v[2]
+        attrs = {k: True for k in ("exclusive", "reverse") if self.r.random() < 0.3}
+        return self.emit(op, [x], t, s, dim=self.r.randrange(len(s)), **attrs)
+
+    def sort(self):
+        op = self.r.choice(self.offered(SORTS)); v = self.pick(lambda v: v[1] != "bool" and v[2])
+        if not v: return False
+        x, t, s = v; d = self.r.randrange(len(s)) if self.r.random() < 0.5 else len(s) - 1; out = s
+        attrs = {"dim": d}
+        if op == "topk":
+            if s[d] == 0: return False
+            k = self.r.randint(1, s[d]); attrs["k"] = k; attrs["largest"] = self.r.random() < 0.5; out = s[:d] + [k] + s[d + 1:]
+        else: attrs["descending"] = self.r.random() < 0.5
+        if op == "argsort": return self.emit(op, [x], "i64", s, **attrs)
+        names = [self.name(), self.name()]; self.ops.append({"op": op, "in": [x], **attrs, "out": names})
+        self.values += [(names[0], t, out), (names[1], "i64", out)]
+        return True
+
+    def kinds(self):
+        """What may be made next, with weights."""
+        rows = [(self.elementwise, 60, None), (self.view, 33, None), (self.creation, 7, None), (self.reduction, 14, REDUCTIONS), (self.norm, 3, NORMS), (self.math_function, 3, FUNCTIONS),
+                (self.gather, 8, GATHERS), (self.scatter, 8, SCATTERS), (self.scan, 6, SCANS), (self.sort, 4, SORTS)]
+        return [(f, w) for f, w, names in rows if names is None or self.offered(names)]
+
     def graph(self, name):
-        shared = self.shape()
+        shared, kinds = self.shape(), self.kinds()
         for _ in range(self.r.randint(1, 5)): self.add_input(shared if self.r.random() < 0.5 else None)
         for _ in range(self.r.choice([3, 6, 10, 20, 40])):
-            k = self.r.random(); (self.elementwise if k < 0.6 else self.view if k < 0.93 else self.creation)()
+            self.r.choices(*zip(*kinds))[0]()
         used = {a for o in self.ops for a in o.get("in", []) if isinstance(a, str)}
         leaves = [v for v in self.values if v[0] not in used and not v[0].startswith("x")] or [self.values[-1]]
         outs = [v for v in leaves if self.r.random() < 0.8] or leaves[:1]
         outs += [v for v in self.values if self.r.random() < 0.05][:3]
+        outs += [v for v in self.last if self.r.random() < 0.9]
         outputs, free = [], {i["name"]: i for i in self.inputs}
         for v in outs:
             o = {"value": v[0]}
@@ -164,4 +326,5 @@ class Maker:
             if match and self.r.random() < 0.5: i = self.r.choice(match); o["alias"] = i["name"]; del free[i["name"]]
             outputs.append(o)
         self.r.shuffle(self.ops)
-        return {"version": 1, "name": name, "inputs": self.inputs, "ops": self.ops, "outputs": outputs}
+        meta = {"meta": {"tolerance": self.tolerance}} if self.tolerance else {}
+        return {"version": 1, "name": name, **meta, "inputs": self.inputs, "ops": self.ops, "outputs": outputs}
