@@ -22,6 +22,8 @@ constexpr int kMaxColumns = 32;                      // threads along the rows, 
 constexpr int64_t kBlocksWanted = 32;                // on a multiprocessor, before blocks stop sharing rows
 constexpr int64_t kColumnBytes = 64;                 // of states that a thread keeps for its positions
 constexpr int kColumnBlock = 512;
+constexpr int64_t kLeastSkewedVectors = 8;  // in a row
+constexpr int kClustersResident = 2;        // blocks on a multiprocessor: one computes while the other loads
 constexpr int64_t kMaxSplit = 4096;
 constexpr int64_t kThreadsWanted = 1024;
 constexpr int64_t kInlinePositions = 16;  // that one thread reduces alone
@@ -65,6 +67,44 @@ int choose_width(const Part& part, const Kernel& kernel, AtomId v) {
   int width = std::bit_floor(static_cast<unsigned>(preferred_vector(part, kernel, v)));
   while (width > 1 && (!guards_uniform(part, v, width) || !part.space.extent(v).exact_quotient(width))) width /= 2;
   return width;
+}
+
+// Vectors of rows that do not start where vectors may: they keep to memory's alignment, and the first and the last of a row have lanes
+// outside it. True where that was possible.
+bool skew(Part& part, const Kernel& kernel) {
+  Sweep& sweep = *part.sweep;
+  if (sweep.dims.size() != 1 || !part.space.extent(sweep.dims[0]).is_constant()) return false;
+  const AtomId x = sweep.dims[0];
+  const int64_t elems = part.space.extent(x).value();
+  const int width = std::bit_floor(static_cast<unsigned>(preferred_vector(part, kernel, x)));
+  if (width == 1 || elems < kLeastSkewedVectors * width) return false;
+  // The rows as most bytes lie.
+  std::optional<Index> base;
+  int64_t most = 0;
+  std::vector<std::pair<Index, int64_t>> bytes;
+  for_each_access(part, kernel, [&](const Index& index, DType dtype) {
+    if (!index.coefficient(x).is(1) || inside_atom(part.space, index, x) || index.terms.size() == 1) return;
+    const Index row = index - part.space.variable(x);
+    auto at = std::find_if(bytes.begin(), bytes.end(), [&](const auto& b) { return b.first == row; });
+    if (at == bytes.end()) at = bytes.insert(at, {row, 0});
+    at->second += bytes_of(dtype);
+    if (at->second > most) most = at->second, base = row;
+  });
+  bool guarded = false;
+  for_each_guard(part, [&](const Index& g) { guarded = guarded || part.space.depends_on(g, x); });
+  bool nested = false;
+  for_each_index(part, [&](const Index& i) { nested = nested || inside_atom(part.space, i, x); });
+  if (!base || guarded || nested) return false;
+  IndexSpace& space = part.space;
+  part.vector = width;
+  sweep.row_elems = elems;
+  sweep.dims[0] = space.add_variable(space[x].name + "v", (elems + 2 * width - 2) / width);
+  part.lane = space.add_variable("lane", width);
+  const Index first = (space.variable(sweep.dims[0]) + space.quotient(*base, width)) * Size(width) - *base;
+  const Index position = first + space.variable(part.lane);
+  for_each_index(part, [&](Index& index) { index = space.substitute(index, {{x, position}}); });
+  sweep.skewed = first;
+  return true;
 }
 
 // Sweeps in which each node's value is used: bit q for sweep q.
@@ -183,7 +223,10 @@ void schedule_rows(const Graph& graph, const Target& target, const std::function
   const double along_bytes = order_for_memory(part, kernel, sweep.dims), across_bytes = order_for_memory(part, kernel, part.dims);
   sweep.across = across_bytes > along_bytes;
   std::vector<AtomId>& vector_dims = sweep.across ? part.dims : sweep.dims;
-  if (!vector_dims.empty()) apply_vector(part, vector_dims, choose_width(part, kernel, vector_dims.back()));
+  if (!vector_dims.empty()) {
+    const int width = choose_width(part, kernel, vector_dims.back());
+    if (sweep.across || width * 2 >= 8 || !skew(part, kernel)) apply_vector(part, vector_dims, width);
+  }
 
   const Traffic t = traffic(part);
   const Size row_count = iterations(part), position_count = iterations(part, sweep.dims);
@@ -201,18 +244,21 @@ void schedule_rows(const Graph& graph, const Target& target, const std::function
   }
   // Larger groups, then clusters of blocks, while that lets the row be held.
   const int64_t most = kMaxBlock / sweep.rows;
-  auto fits = [&](int64_t g, int64_t blocks) {
+  auto fits = [&](int64_t g, int64_t blocks, int64_t most_bytes) {
     const int64_t each = ceil_div(positions, g * blocks), bytes = each * t.held;
-    return each <= kMaxSteps && bytes <= (g * sweep.rows == kMaxBlock ? kHeldBytesOfLargest : kHeldBytes);
+    return each <= kMaxSteps && bytes <= (g * sweep.rows == kMaxBlock ? kHeldBytesOfLargest : most_bytes);
   };
   int64_t holding = group, blocks = 1;
-  while (holding < most && !fits(holding, 1)) holding *= 2;
+  while (holding < most && !fits(holding, 1, kHeldBytes)) holding *= 2;
   const bool clusters = target_has_clusters(target) && !sweep.across && t.sweeps + t.stores_along > 1 && position_count.is_constant();
-  if (clusters && !fits(holding, 1)) {
+  bool fitting = fits(holding, 1, kHeldBytes);
+  for (int64_t bytes : {kHeldBytes / 2, kHeldBytes}) {
+    if (fitting || !clusters) break;
     holding = kClusterBlock;
-    while (blocks < kMaxCluster && !fits(holding, blocks)) blocks *= 2;
+    for (blocks = 2; blocks < kMaxCluster && !fits(holding, blocks, bytes);) blocks *= 2;
+    fitting = fits(holding, blocks, bytes);
   }
-  sweep.held = t.held > 0 && position_count.is_constant() && fits(holding, blocks);
+  sweep.held = t.held > 0 && position_count.is_constant() && fitting;
   if (sweep.held) group = holding, sweep.split = static_cast<int>(blocks), sweep.cluster = blocks > 1;
   sweep.group = static_cast<int>(group);
   if (!sweep.across) sweep.rows = static_cast<int>(std::max<int64_t>(1, kBlock / group));
@@ -232,7 +278,8 @@ void schedule_rows(const Graph& graph, const Target& target, const std::function
   sweep.steps = static_cast<int>(sweep.held || (position_count.is_constant() && whole <= (group == 1 ? kInlinePositions : in_flight))
                                      ? std::max<int64_t>(whole, 1)
                                      : in_flight);
-  if (sweep.held) sweep.kept = choose_kept(graph, part, kKeptBytes);
+  if (sweep.held) sweep.kept = choose_kept(graph, part, sweep.cluster ? 0 : kKeptBytes);
+  if (sweep.cluster) kernel.blocks_resident = kClustersResident;
   if (sweep.cluster) {
     part.grid = {row_count * Size(sweep.split), 1};
   } else if (sweep.split > 1) {
