@@ -1,6 +1,7 @@
 #include "cli/cli.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <charconv>
 #include <csignal>
 #include <cstdio>
@@ -11,6 +12,7 @@
 #include "cli/console.h"
 #include "support/check.h"
 #include "support/log.h"
+#include "support/text.h"
 #include "support/version.h"
 
 namespace fusec {
@@ -323,10 +325,25 @@ int parse_and_run(int argc, char** argv, bool& colour) {
   return dispatch(app.get_subcommands()[0]->get_name(), table, console);
 }
 
+// What --json prints when a command gives up before it has a result.
+void print_failure_json(int argc, char** argv, Exit exit, const std::string& text) {
+  const bool wanted = std::any_of(argv, argv + argc, [](const char* word) { return std::string_view(word) == "--json"; });
+  if (!wanted || anything_printed()) return;
+  print_result("{\"error\": " + json_quote(text) + ", \"exit\": " + std::to_string(static_cast<int>(exit)) + "}\n");
+  std::fflush(stdout);
+}
+
+int give_up(int argc, char** argv, Exit exit, const std::string& text, bool colour) {
+  report_failure(text, colour);
+  print_failure_json(argc, argv, exit, text);
+  return static_cast<int>(exit);
+}
+
 int report_bug(int argc, char** argv, const std::string& message, bool colour) {
   report_failure("this is a bug in fusec, not in your graph: " + message, colour);
   const std::string folder = write_reproducer(argc, argv, message);
   if (!folder.empty()) std::fprintf(stderr, "  note: a reproducer is in %s; please attach it to a report\n", folder.c_str());
+  print_failure_json(argc, argv, Exit::kBug, message);
   return static_cast<int>(Exit::kBug);
 }
 
@@ -343,11 +360,9 @@ int run_command_line(int argc, char** argv) {
     return exit;
   } catch (const Failure& failure) {
     if (failure.exit == Exit::kBug) return report_bug(argc, argv, failure.what(), colour);
-    report_failure(failure.what(), colour);
-    return static_cast<int>(failure.exit);
+    return give_up(argc, argv, failure.exit, failure.what(), colour);
   } catch (const std::bad_alloc&) {
-    report_failure("out of memory", colour);
-    return static_cast<int>(Exit::kRefused);
+    return give_up(argc, argv, Exit::kRefused, "out of memory: make the graph's sizes smaller (--dim), or run where there is more", colour);
   } catch (const std::exception& error) {
     return report_bug(argc, argv, error.what(), colour);
   }

@@ -17,8 +17,12 @@ void report(const Diagnostics& diagnostics, const SourceText& source, const Cons
 // "error: text" on stderr.
 void report_failure(const std::string& text, bool colour);
 
+// Ends a command whose graph has errors, which were reported: with `json` they are its result, too. Returns the exit code.
+int refuse_graph(const Diagnostics& diagnostics, const SourceText& source, bool json);
+
 // The result of a command, on stdout. A reader that went away is no error.
 void print_result(const std::string& text);
+bool anything_printed();
 // Flushes stdout; Failure(kBadInput) when what was printed could not be written (a full disk).
 void finish_output();
 
