@@ -172,7 +172,10 @@ void add_compile(CLI::App& app, CompileCommand& c) {
   CLI::App& sub = command(app, "compile", "Compile graphs to CUDA, PTX, cubins and a report",
                           "fusec compile model.fusion.json -o out --emit cu,cubin --arch sm_90");
   sub.add_option("graph", c.graphs, "Graph files, or - for stdin")->type_name("GRAPH");
-  sub.add_option("-o,--out", c.out, "Folder for what is written (default: here)")->type_name("DIR")->take_last();
+  value(sub, "-o,--out", "DIR", "Folder for what is written (default: here)", [&c](const std::string& text) {
+    if (text.empty()) refuse("--out", "'' names no folder; '.' is this one");
+    c.out = text;
+  });
   values(sub, "--emit", "KINDS", "cu, ptx, cubin, report (list; default cu,ptx,report)", [&c](const std::string& text) {
     const Choices<EmitKind> kinds = {
         {"cu", EmitKind::kCu}, {"ptx", EmitKind::kPtx}, {"cubin", EmitKind::kCubin}, {"report", EmitKind::kReport}};
@@ -312,6 +315,11 @@ int parse_and_run(int argc, char** argv, bool& colour) {
   } catch (const CLI::ArgumentMismatch& error) {
     const std::string text = error.what();  // "--out: 1 required DIR missing"
     throw Failure(Exit::kBadInput, text.substr(0, text.find(':')) + " needs a value");
+  } catch (const CLI::ConversionError& error) {
+    const std::string text = error.what();  // "Could not convert: --strict = maybe"
+    const size_t name = text.find("--");
+    if (name == std::string::npos) throw Failure(Exit::kBadInput, text);
+    throw Failure(Exit::kBadInput, text.substr(name, text.find(' ', name) - name) + " takes no value; leave it out or write it alone");
   } catch (const CLI::Error& error) {
     throw Failure(Exit::kBadInput, error.what());
   }
@@ -362,7 +370,9 @@ int run_command_line(int argc, char** argv) {
     if (failure.exit == Exit::kBug) return report_bug(argc, argv, failure.what(), colour);
     return give_up(argc, argv, failure.exit, failure.what(), colour);
   } catch (const std::bad_alloc&) {
-    return give_up(argc, argv, Exit::kRefused, "out of memory: make the graph's sizes smaller (--dim), or run where there is more", colour);
+    return give_up(argc, argv, Exit::kRefused,
+                   "out of memory: the graph or its data are too large here; make its sizes smaller (--dim), or run where there is more",
+                   colour);
   } catch (const std::exception& error) {
     return report_bug(argc, argv, error.what(), colour);
   }

@@ -130,8 +130,8 @@ class Stages {
       const std::string near = nearest(name, known);
       std::string list;
       for (std::string_view one : known) list += " " + std::string(one);
-      throw Failure(Exit::kBadInput,
-                    option + ": no stage '" + name + "'" + (near.empty() ? "" : "; did you mean '" + near + "'?") + " There are:" + list);
+      throw Failure(Exit::kBadInput, option + ": no stage '" + name + "'" + (near.empty() ? "" : "; did you mean '" + near + "'?") +
+                                         " (the stages:" + list + ")");
     }
   }
 

@@ -102,14 +102,17 @@ std::optional<Size> read_factor(Reading& r, std::string_view factor, JsonValue v
             what + ": " + quoted(v.string()) + " is no size; sizes are integers, names from 'dims' and products such as \"B*S\"");
     return std::nullopt;
   }
-  r.error("unknown-size", v.span(), what + ": 'dims' has no size " + quoted(factor) + did_you_mean(r, factor, size_names(r)));
+  if (!r.sizes_are_missing)
+    r.error("unknown-size", v.span(), what + ": 'dims' has no size " + quoted(factor) + did_you_mean(r, factor, size_names(r)));
   return std::nullopt;
 }
 
 }  // namespace
 
 void read_dims(Reading& r, std::optional<JsonValue> dims) {
-  if (dims && expect(r, *dims, JsonKind::kObject, {"dims", "", ""})) {
+  if (dims && !expect(r, *dims, JsonKind::kObject, {"dims", "", ""})) {
+    r.sizes_are_missing = true;
+  } else if (dims) {
     for (auto i = dims->begin(); !(i == dims->end()); ++i) {
       const JsonValue key = *i;
       const JsonValue value = *++i;
@@ -135,7 +138,7 @@ void read_dims(Reading& r, std::optional<JsonValue> dims) {
   }
   for (const auto& [name, size] : r.options.dims) {
     if (size < 0) r.error("negative-size", {}, "--dim " + quoted(name) + " must be ≥ 0, not " + std::to_string(size));
-    if (!r.size_by_name.contains(name))
+    if (!r.size_by_name.contains(name) && !r.sizes_are_missing)
       r.error("unknown-dim", {}, "--dim " + quoted(name) + ": the graph has no such size" + did_you_mean(r, name, size_names(r)));
   }
 }

@@ -14,8 +14,35 @@
 
 namespace fusec {
 
+namespace {
+
+// What to do about a system's reason, where that is known.
+std::string remedy(int error) {
+  switch (error) {
+    case ENOENT:
+      return "; check the path";
+    case EISDIR:
+      return "; name a file in it";
+    case ENOTDIR:
+    case EEXIST:
+      return "; a file stands where a folder is needed: choose another path";
+    case EACCES:
+    case EPERM:
+    case EROFS:
+      return "; change its permissions, or choose another path";
+    case ENOSPC:
+    case EDQUOT:
+      return "; make room, or choose another disk";
+    default:
+      return "";
+  }
+}
+
+}  // namespace
+
 void fail_on(const std::string& what, const std::string& path, int error) {
-  throw Failure(Exit::kBadInput, "cannot " + what + " " + (path.empty() ? "''" : escaped(path)) + ": " + std::strerror(error));
+  const std::string shown = path.empty() ? "''" : path == "-" ? "stdin" : escaped(path);
+  throw Failure(Exit::kBadInput, "cannot " + what + " " + shown + ": " + std::strerror(error) + remedy(error));
 }
 
 Descriptor::~Descriptor() {

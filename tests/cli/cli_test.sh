@@ -56,6 +56,10 @@ expect 2 err "did you mean 'cubin'?" compile good.fusion.json --emit cu,cubni
 expect 2 err "is no architecture" compile good.fusion.json --arch 90
 expect 2 err "is not an integer ≥ 0" run good.fusion.json --seed -3
 expect 2 err "--out needs a value" compile good.fusion.json --out
+expect 2 err "'' names no folder" compile good.fusion.json --out ""
+expect 2 err "--strict takes no value" check good.fusion.json --strict=maybe
+expect 2 err "no stage 'simplfy'; did you mean 'simplify'? (the stages: read" compile good.fusion.json --skip simplfy
+expect 2 err "a file stands where a folder is needed" compile good.fusion.json --emit cu --out good.fusion.json
 expect 2 err "gpu, cpu" run good.fusion.json --device tpu
 
 expect 0 out "graph 'good' is good: 1 inputs, 1 ops, 1 outputs" check good.fusion.json
