@@ -134,6 +134,7 @@ struct CommandTable {
   OpsCommand ops;
   CompileCommand compile;
   RunCommand run;
+  ReduceCommand reduce;
   EnvCommand env;
   VersionCommand version;
 };
@@ -211,6 +212,26 @@ void add_run(CLI::App& app, RunCommand& c) {
   add_compile_flags(sub, c.flags);
 }
 
+void add_reduce(CLI::App& app, ReduceCommand& c) {
+  CLI::App& sub = command(app, "reduce", "Make a graph that fails smaller while it fails",
+                          "fusec reduce model.fusion.json --check 'fusec run {} --verify' -o small.fusion.json");
+  sub.add_option("graph", c.graph, "Graph file, or - for stdin")->type_name("GRAPH");
+  value(sub, "--check", "COMMAND", "Shell command; {} is the graph. A graph is kept while it ends as for the whole graph",
+        [&c](const std::string& text) { c.check = text; });
+  value(sub, "-o,--out", "FILE", "Where the smallest graph goes (default: NAME.reduced.fusion.json)",
+        [&c](const std::string& text) { c.out = text; });
+  auto number = [](const std::string& option, int64_t& into) {
+    return [option, &into](const std::string& text) {
+      into = parse_integer<int64_t>(option, text);
+      if (into < 1) refuse(option, "must be ≥ 1, not " + text);
+    };
+  };
+  value(sub, "--max-tries", "N", "Runs of the command (default 2000)", number("--max-tries", c.max_tries));
+  value(sub, "--timeout", "SECONDS", "Of one run (default 60); a run that takes longer is one way to end",
+        number("--timeout", c.timeout_s));
+  sub.add_flag("--json", c.json, "JSON on stdout");
+}
+
 void add_rest(CLI::App& app, CommandTable& t) {
   command(app, "env", "Say what was found here: NVRTC, driver, GPU, cache", "fusec env").add_flag("--json", t.env.json, "JSON on stdout");
   command(app, "version", "Print the version", "fusec version --json").add_flag("--json", t.version.json, "JSON on stdout");
@@ -279,12 +300,13 @@ Console console_from(const CommandTable& t) {
 }
 
 int dispatch(const std::string& name, CommandTable& t, const Console& console) {
-  t.check.console = t.show.console = t.ops.console = t.compile.console = t.run.console = t.env.console = console;
+  t.check.console = t.show.console = t.ops.console = t.compile.console = t.run.console = t.reduce.console = t.env.console = console;
   if (name == "check") return need_graph(!t.check.graphs.empty(), name), run_check(t.check);
   if (name == "show") return need_graph(!t.show.graph.empty(), name), run_show(t.show);
   if (name == "ops") return run_ops(t.ops);
   if (name == "compile") return need_graph(!t.compile.graphs.empty(), name), run_compile(t.compile);
   if (name == "run") return need_graph(!t.run.graph.empty(), name), run_run(t.run);
+  if (name == "reduce") return need_graph(!t.reduce.graph.empty(), name), run_reduce(t.reduce);
   if (name == "env") return run_env(t.env);
   if (name == "version") return run_version(t.version);
   FUSEC_CHECK(false, "command '" + name + "' is not dispatched");
@@ -303,6 +325,7 @@ int parse_and_run(int argc, char** argv, bool& colour) {
   add_ops(app, table.ops);
   add_compile(app, table.compile);
   add_run(app, table.run);
+  add_reduce(app, table.reduce);
   add_rest(app, table);
   try {
     app.parse(argc, argv);

@@ -111,6 +111,20 @@ cp -r json_out half && rm half/good.manifest.json
 expect 0 out "y  bf16[8]" run json_out --device cpu
 expect 2 err "holds no *.manifest.json" run half --device cpu
 
+# reduce: the graph shrinks while the command ends alike
+cat > long.fusion.json <<'G'
+{"version": 1, "inputs": [{"name": "x", "dtype": "f32", "shape": [8, 64]}],
+ "ops": [{"op": "neg", "in": ["x"], "out": "a"}, {"op": "erfinv", "in": ["a"], "out": "b"}, {"op": "abs", "in": ["b"], "out": "c"}], "outputs": ["c"]}
+G
+expect 0 out "small.json: 1 of 3 ops" reduce long.fusion.json --check 'grep -q erfinv {} && exit 5' -o small.json
+expect 0 out "f32[1,1] = erfinv" show small.json
+expect 0 out "still runs out of time" reduce long.fusion.json --check 'grep -q erfinv {} && sleep 20' -o small.json --timeout 1 --max-tries 1
+expect 2 err "the command succeeds on the whole graph" reduce long.fusion.json --check 'true {}'
+expect 2 err "the command cannot be run" reduce long.fusion.json --check 'no_such_command {}'
+expect 2 err "needs --check COMMAND" reduce long.fusion.json
+expect 2 err "must be ≥ 1" reduce long.fusion.json --check false --timeout 0
+json 0 reduce long.fusion.json --check 'grep -q erfinv {} && exit 5' -o small.json
+
 # stdin, and what show writes is read again
 if ! "$fusec" show --json - < good.fusion.json | "$fusec" check - > out; then echo "FAILED: show | check"; failed=1; fi
 grep -qF "<stdin>" out || { echo "FAILED: stdin has no name"; failed=1; }
