@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -70,6 +71,7 @@ void finish_output() {
 }
 
 std::string write_reproducer(int argc, char** argv, const std::string& message) try {
+  if (std::getenv("FUSEC_NO_REPRODUCER")) return "";
   namespace fs = std::filesystem;
   std::string command;
   NamedFiles files;

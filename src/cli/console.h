@@ -26,7 +26,8 @@ bool anything_printed();
 // Flushes stdout; Failure(kBadInput) when what was printed could not be written (a full disk).
 void finish_output();
 
-// Writes a folder with the graphs, the command line and the message of a bug in fusec; returns its path, or "" when it cannot.
+// Writes a folder with the graphs, the command line and the message of a bug in fusec; returns its path, or "" when it cannot or
+// FUSEC_NO_REPRODUCER is set.
 std::string write_reproducer(int argc, char** argv, const std::string& message);
 
 }  // namespace fusec
