@@ -1,6 +1,7 @@
 #include "fuzz/front_door.h"
 
-#include <map>
+#include <algorithm>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "driver/compile.h"
@@ -34,6 +35,34 @@ Compilation segmented(const SourceText& source) {
   return std::move(*compilation);
 }
 
+using Partition = std::set<std::set<std::string>>;
+
+// The segments by the names of their ops. Equal ops stay apart: which of them is kept depends on their order.
+Partition partition_of(const std::string& text) {
+  CompileOptions options;
+  options.target = target_for("sm_90");
+  options.stop_after_segment = true;
+  options.skip = {"share_equal_ops"};
+  Diagnostics diagnostics;
+  const auto compilation = compile(SourceText("fuzz.fusion.json", text), options, diagnostics);
+  FUSEC_CHECK(compilation.has_value(), "a graph is good in one order of its ops only");
+  Partition partition;
+  for (const Segment& segment : compilation->segmentation.segments) {
+    std::set<std::string> names;
+    for (const OpId op : segment.ops) names.insert(compilation->rewritten.name_of(op));
+    partition.insert(std::move(names));
+  }
+  return partition;
+}
+
+// The order of the ops decides nothing.
+void check_order(const std::string& text) {
+  auto root = nlohmann::ordered_json::parse(text.substr(text.find('{')));
+  std::reverse(root["ops"].begin(), root["ops"].end());
+  const std::string reversed = root.dump();
+  FUSEC_CHECK(partition_of(text) == partition_of(reversed), "reversing the ops changes the segments");
+}
+
 }  // namespace
 
 bool try_front_door(const std::string& text) {
@@ -52,6 +81,7 @@ bool try_front_door(const std::string& text) {
   for (const Segment& segment : compilation.segmentation.segments)
     for (const OpId op : segment.ops) FUSEC_CHECK(placed.insert(op).second, "an op is in two segments");
   FUSEC_CHECK(placed.size() == compilation.rewritten.ops.size(), "an op is in no segment");
+  check_order(text);
   return true;
 }
 
