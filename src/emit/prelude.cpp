@@ -112,11 +112,27 @@ template <class T>
 __device__ __forceinline__ T fs_not(T x) { return (T)~x; }
 )"},
     {"fs_maximum", R"(// NaN if either is NaN; -0 < +0.
-__device__ __forceinline__ float fs_maximum(float a, float b) { return a != a ? a : b != b ? b : a == b ? __int_as_float(__float_as_int(a) & __float_as_int(b)) : a > b ? a : b; }
+__device__ __forceinline__ float fs_maximum(float a, float b) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  float c;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(c) : "f"(a), "f"(b));
+  return c;
+#else
+  return a != a ? a : b != b ? b : a == b ? __int_as_float(__float_as_int(a) & __float_as_int(b)) : a > b ? a : b;
+#endif
+}
 __device__ __forceinline__ double fs_maximum(double a, double b) { return a != a ? a : b != b ? b : a == b ? __longlong_as_double(__double_as_longlong(a) & __double_as_longlong(b)) : a > b ? a : b; }
 )"},
     {"fs_minimum", R"(// NaN if either is NaN; -0 < +0.
-__device__ __forceinline__ float fs_minimum(float a, float b) { return a != a ? a : b != b ? b : a == b ? __int_as_float(__float_as_int(a) | __float_as_int(b)) : a < b ? a : b; }
+__device__ __forceinline__ float fs_minimum(float a, float b) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  float c;
+  asm("min.NaN.f32 %0, %1, %2;" : "=f"(c) : "f"(a), "f"(b));
+  return c;
+#else
+  return a != a ? a : b != b ? b : a == b ? __int_as_float(__float_as_int(a) | __float_as_int(b)) : a < b ? a : b;
+#endif
+}
 __device__ __forceinline__ double fs_minimum(double a, double b) { return a != a ? a : b != b ? b : a == b ? __longlong_as_double(__double_as_longlong(a) | __double_as_longlong(b)) : a < b ? a : b; }
 )"},
     {"fs_clamp", R"(template <class T>
@@ -391,6 +407,228 @@ __device__ __forceinline__ float fs_normal(unsigned long long seed, unsigned lon
   const unsigned b = r.w[i % 4 / 2 * 2 + 1];
   const double radius = sqrt(-2.0 * log((double)a * 0x1p-32)), turn = (double)b * 0x1p-31;
   return radius * (i % 2 == 0 ? cospi(turn) : sinpi(turn));
+}
+)"},
+    {"fs_inverse", R"(// 1 / b for fs_divide, or NaN where that could not rely on it.
+__device__ __forceinline__ float fs_inverse(float b) {
+  return fabsf(b) > 0x1p-40f && fabsf(b) < 0x1p60f ? __frcp_rn(b) : __int_as_float(0x7fffffff);
+}
+)"},
+    {"fs_divide",
+     R"(// a / b, rounded once, for many a: two corrections of a · (1 / b) by its exact remainder. Near the ends of the range, or for
+// zeros, infinities and NaN, divides.
+__device__ __forceinline__ float fs_divide(float a, float b, float inverse) {
+  float q = __fmul_rn(a, inverse);
+  q = __fmaf_rn(__fmaf_rn(-q, b, a), inverse, q);
+  q = __fmaf_rn(__fmaf_rn(-q, b, a), inverse, q);
+  return fabsf(q) > 0x1p-60f && fabsf(q) < 0x1p60f ? q : __fdiv_rn(a, b);
+}
+)"},
+    {"fs_square", R"(template <class T>
+__device__ __forceinline__ T fs_square(T x) { return x * x; }
+)"},
+    {"fs_Sum", R"(template <class T>
+struct fs_Sum {
+  T value;
+  __device__ __forceinline__ void add(T x) { value += x; }
+  __device__ __forceinline__ void merge(const fs_Sum& other) { value += other.value; }
+};
+)"},
+    {"fs_Prod", R"(template <class T>
+struct fs_Prod {
+  T value;
+  __device__ __forceinline__ void add(T x) { value *= x; }
+  __device__ __forceinline__ void merge(const fs_Prod& other) { value *= other.value; }
+};
+)"},
+    {"fs_Max", R"(template <class T>
+struct fs_Max {
+  T value;
+  __device__ __forceinline__ void add(T x) { value = fs_maximum(value, x); }
+  __device__ __forceinline__ void merge(const fs_Max& other) { add(other.value); }
+};
+)"},
+    {"fs_Min", R"(template <class T>
+struct fs_Min {
+  T value;
+  __device__ __forceinline__ void add(T x) { value = fs_minimum(value, x); }
+  __device__ __forceinline__ void merge(const fs_Min& other) { add(other.value); }
+};
+)"},
+    {"fs_All", R"(template <class T>
+struct fs_All {
+  T value;
+  __device__ __forceinline__ void add(T x) { value &= x; }
+  __device__ __forceinline__ void merge(const fs_All& other) { add(other.value); }
+};
+)"},
+    {"fs_Any", R"(template <class T>
+struct fs_Any {
+  T value;
+  __device__ __forceinline__ void add(T x) { value |= x; }
+  __device__ __forceinline__ void merge(const fs_Any& other) { add(other.value); }
+};
+)"},
+    {"fs_ArgMax", R"(// The first of the greatest; a NaN is greater than any number.
+template <class T>
+struct fs_ArgMax {
+  T value;
+  long long index;
+  __device__ __forceinline__ void add(T x, long long i) {
+    const bool greater = x > value || (x != x && value == value);
+    if (greater || ((x == value || (x != x && value != value)) && i < index)) value = x, index = i;
+  }
+  __device__ __forceinline__ void merge(const fs_ArgMax& other) { add(other.value, other.index); }
+};
+)"},
+    {"fs_ArgMin", R"(// The first of the least; a NaN is less than any number.
+template <class T>
+struct fs_ArgMin {
+  T value;
+  long long index;
+  __device__ __forceinline__ void add(T x, long long i) {
+    const bool less = x < value || (x != x && value == value);
+    if (less || ((x == value || (x != x && value != value)) && i < index)) value = x, index = i;
+  }
+  __device__ __forceinline__ void merge(const fs_ArgMin& other) { add(other.value, other.index); }
+};
+)"},
+    {"fs_Moments", R"(// Count, mean and Σ (x - mean)²: Welford's update, and Chan's to merge two.
+template <class T>
+struct fs_Moments {
+  T count, mean, squares;
+  __device__ __forceinline__ void add(T x) {
+    count += 1;
+    const T d = x - mean;
+    mean += d / count;
+    squares += d * (x - mean);
+  }
+  __device__ __forceinline__ void merge(const fs_Moments& other) {
+    if (other.count == 0) return;
+    const T n = count + other.count, d = other.mean - mean, share = other.count / n;
+    mean = count == 0 ? other.mean : mean + d * share;
+    squares += other.squares + (count == 0 ? 0 : d * d * (count * share));
+    count = n;
+  }
+};
+)"},
+    {"fs_LogSumExp", R"(// The greatest element, and the sum of exp(x - greatest).
+__device__ __forceinline__ float fs_exp_of(float x) { return expf(x); }
+__device__ __forceinline__ double fs_exp_of(double x) { return exp(x); }
+__device__ __forceinline__ float fs_log_of(float x) { return logf(x); }
+__device__ __forceinline__ double fs_log_of(double x) { return log(x); }
+template <class T>
+struct fs_LogSumExp {
+  T greatest, sum;
+  __device__ __forceinline__ void take(T x, T s) {
+    const T smaller = x == greatest ? T(1) : fs_exp_of(x > greatest ? greatest - x : x - greatest);
+    sum = x > greatest ? sum * smaller + s : sum + s * smaller;
+    greatest = x > greatest ? x : greatest;
+  }
+  __device__ __forceinline__ void add(T x) { take(x, 1); }
+  __device__ __forceinline__ void merge(const fs_LogSumExp& other) { take(other.greatest, other.sum); }
+  __device__ __forceinline__ T result() const { return greatest + fs_log_of(sum); }
+};
+)"},
+    {"fs_shuffle", R"(// The value of another lane of the warp, word by word: of lane ^ `flip`, or of lane `from`.
+template <class A>
+__device__ __forceinline__ A fs_shuffle_xor(A a, int flip) {
+  unsigned words[sizeof(A) / 4];
+  memcpy(words, &a, sizeof a);
+#pragma unroll
+  for (int i = 0; i < (int)(sizeof(A) / 4); ++i) words[i] = __shfl_xor_sync(0xffffffffu, words[i], flip);
+  memcpy(&a, words, sizeof a);
+  return a;
+}
+template <class A>
+__device__ __forceinline__ A fs_shuffle(A a, int from) {
+  unsigned words[sizeof(A) / 4];
+  memcpy(words, &a, sizeof a);
+#pragma unroll
+  for (int i = 0; i < (int)(sizeof(A) / 4); ++i) words[i] = __shfl_sync(0xffffffffu, words[i], from);
+  memcpy(&a, words, sizeof a);
+  return a;
+}
+)"},
+    {"fs_merge_lanes", R"(// Merges the states of G neighbouring lanes; all of them get the first one's result.
+template <int G, class A>
+__device__ __forceinline__ A fs_merge_lanes(A a) {
+#pragma unroll
+  for (int flip = 1; flip < G; flip *= 2) a.merge(fs_shuffle_xor(a, flip));
+  return fs_shuffle(a, (int)threadIdx.x % 32 / G * G);
+}
+)"},
+    {"fs_merge_row",
+     R"(// Merges the states of G neighbouring threads, G > 32; all of them get the result. `shared` holds one state for each warp.
+template <int G, class A>
+__device__ __forceinline__ A fs_merge_row(A a, A* shared) {
+  constexpr int kWarps = G / 32;
+  a = fs_merge_lanes<32>(a);
+  if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = a;
+  __syncthreads();
+  return fs_merge_lanes<kWarps>(shared[threadIdx.x / G * kWarps + threadIdx.x % kWarps]);
+}
+)"},
+    {"fs_merge_column", R"(// Merges the states of threads R apart, G of them, for N lanes; all of them get the results.
+template <int G, int R, class A, int N>
+__device__ __forceinline__ void fs_merge_column(A (&a)[N]) {
+  __shared__ A shared[N][G * R];
+#pragma unroll
+  for (int k = 0; k < N; ++k) shared[k][threadIdx.x] = a[k];
+#pragma unroll
+  for (int half = G / 2; half > 0; half /= 2) {
+    __syncthreads();
+    if (threadIdx.x < half * R) {
+#pragma unroll
+      for (int k = 0; k < N; ++k) {
+        a[k].merge(shared[k][threadIdx.x + half * R]);
+        shared[k][threadIdx.x] = a[k];
+      }
+    }
+  }
+  __syncthreads();
+#pragma unroll
+  for (int k = 0; k < N; ++k) a[k] = shared[k][threadIdx.x % R];
+  __syncthreads();
+}
+)"},
+    {"fs_cluster_barrier", R"(// Waits for all blocks of the cluster; what they wrote before is seen after.
+__device__ __forceinline__ void fs_cluster_barrier() {
+  asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+)"},
+    {"fs_merge_cluster",
+     R"(// Merges the states of the cluster's B blocks, in the same order everywhere; all threads get the result. `mine`: in shared memory.
+template <int B, class A>
+__device__ __forceinline__ A fs_merge_cluster(A a, A* mine) {
+  if (threadIdx.x == 0) *mine = a;
+  fs_cluster_barrier();
+  A all;
+#pragma unroll
+  for (int block = 0; block < B; ++block) {
+    unsigned words[sizeof(A) / 4], from;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(from) : "r"((unsigned)__cvta_generic_to_shared(mine)), "r"(block));
+#pragma unroll
+    for (int i = 0; i < (int)(sizeof(A) / 4); ++i)
+      asm volatile("ld.shared::cluster.u32 %0, [%1];" : "=r"(words[i]) : "r"(from + 4 * i));
+    A other;
+    memcpy(&other, words, sizeof other);
+    if (block == 0) all = other;
+    else all.merge(other);
+  }
+  return all;
+}
+)"},
+    {"fs_last_block",
+     R"(// True in the last of `blocks` blocks that come here: it sees what all of them wrote before. Leaves the ticket at 0.
+__device__ __forceinline__ bool fs_last_block(unsigned* ticket, unsigned blocks) {
+  __shared__ bool is_last;
+  __threadfence();
+  __syncthreads();
+  if (threadIdx.x == 0) is_last = atomicInc(ticket, blocks - 1) == blocks - 1;
+  __syncthreads();
+  __threadfence();
+  return is_last;
 }
 )"},
 };

@@ -69,8 +69,9 @@ std::pair<Index, Index> sides_of(const Index& index) {
   return {std::move(positive), std::move(negative)};
 }
 
-AtomId IndexSpace::add_variable(std::string name, const Size& extent) {
+AtomId IndexSpace::add_variable(std::string name, const Size& extent, bool may_split) {
   Atom atom;
+  atom.may_split = may_split;
   atom.name = std::move(name);
   atom.lowest = 0;
   atom.highest = extent - 1;
@@ -174,7 +175,7 @@ std::pair<Index, Index> IndexSpace::split_terms(const Index& a, const Size& divi
 void IndexSpace::want_split(const Index& rest, const Size& divisor) {
   if (wanted_split_) return;
   for (const auto& [atom, c] : rest.terms) {
-    if (atoms_[atom].kind != Atom::kVariable) continue;
+    if (atoms_[atom].kind != Atom::kVariable || !atoms_[atom].may_split) continue;
     const bool backward = upper_bound(c, *symbols_) < 0;  // flipped
     const auto inner = divisor.exact_quotient(backward ? Size(0) - c : c);
     if (!inner || inner->is(1) || lower_bound(*inner, *symbols_) <= 0) continue;

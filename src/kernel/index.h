@@ -42,6 +42,7 @@ struct Atom {
   Size divisor;
   Size lowest, highest;           // inclusive bounds, as polynomials
   std::vector<AtomId> variables;  // that it depends on, sorted
+  bool may_split = true;          // variables: whether `wanted_split` may name it
   int depth = 0;                  // of quotients and remainders inside each other; 0 for variables
 };
 
@@ -53,7 +54,7 @@ class IndexSpace {
   explicit IndexSpace(const Symbols& symbols) : symbols_(&symbols) {}
 
   // A variable in [0, extent); its Index is just itself.
-  AtomId add_variable(std::string name, const Size& extent);
+  AtomId add_variable(std::string name, const Size& extent, bool may_split = true);
   Index variable(AtomId atom) const;
   Size extent(AtomId variable) const { return atoms_[variable].highest + 1; }
 

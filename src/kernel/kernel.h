@@ -5,15 +5,11 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "kernel/accumulator.h"
 #include "kernel/index.h"
 #include "kernel/program.h"
 
 namespace fusec {
-
-struct NodeTag;
-using NodeId = Id<NodeTag>;
-struct BufferTag;
-using BufferId = Id<BufferTag>;
 
 // Memory that a kernel reads or writes through one pointer parameter.
 struct Buffer {
@@ -34,6 +30,7 @@ struct Node {
     kSelect,    // in[0] where every guard ≥ 0, else in[1]
     kIndex,     // iota `op`: start + step · index
     kRandom,    // uniform or normal `op`, element number `index`
+    kReduce,    // result `result` of reduction `op`: accumulator `accumulator`, after its sweep
   } kind = kConstant;
   DType dtype = DType::kF32;
   OpId op;
@@ -42,6 +39,7 @@ struct Node {
   BufferId buffer;
   Index index;
   std::vector<Index> guard;  // all ≥ 0
+  uint32_t accumulator = 0, result = 0;
 };
 
 struct Store {
@@ -49,6 +47,7 @@ struct Store {
   Index index;
   NodeId value;
   std::vector<Index> guard;  // all ≥ 0
+  bool last = false;         // not before every load of the row: it may overwrite what they read
 };
 
 // Tiled transpose: a block covers `rows` × `columns` elements, columns along the stores' innermost axis and rows along the innermost
@@ -64,6 +63,31 @@ struct Tile {
     int width = 1;  // elements a thread copies at once
   };
   std::vector<Staged> staged;
+};
+
+// A reduction over the rows, from the sweeps that read them anyway: each thread keeps what its positions gave over all rows that it
+// takes, and a later kernel merges what the threads of one position found.
+struct Column {
+  OpId op;
+  Accumulator accumulator;
+  Index index;  // of a position's state among those that one group leaves
+};
+
+// Reductions. The part's `dims` are rows, each of which has `positions`. A group of threads takes a row through its phases: in each it
+// sweeps over all positions, feeds the accumulators whose operands are known by then, and merges its threads' accumulators.
+struct Sweep {
+  std::vector<AtomId> dims;  // variables of a position, outer to inner; the innermost counts vectors where the lane runs along it
+  std::vector<Accumulator> accumulators;
+  std::vector<Column> columns;
+  int blocks = 0;            // that take all rows in turns, where there are columns
+  int group = 1;             // threads of a row, a power of two
+  int rows = 1;              // rows (or vectors of them) side by side in a block
+  bool across = false;       // neighbouring threads take neighbouring rows and the lane runs over rows; else both run over positions
+  int steps = 1;             // positions that a thread has in flight
+  bool held = false;         // one round of steps covers the row: what later phases read again stays in registers
+  std::vector<NodeId> kept;  // computed values that stay in registers too
+  int split = 1;             // blocks that share a row, each a chunk of its positions
+  bool cluster = false;      // they are a thread block cluster, and see each other's results; else the last one to finish merges them all
 };
 
 // One iteration space of a kernel: a range of its blocks.
@@ -88,6 +112,7 @@ struct Part {
   int unroll = 1;
   AtomId serial;
   std::optional<Tile> tile;
+  std::optional<Sweep> sweep;
   std::vector<AtomId> shared_atoms;  // quotients and remainders that others contain: computed once, by name
   bool wide_index = false;           // 64-bit index arithmetic
   GridTerm grid;                     // blocks of this part
@@ -99,7 +124,8 @@ struct Kernel {
   IdVec<BufferId, Buffer> buffers;
   std::vector<Part> parts;
   int block = 256;
-  int shared_bytes = 0;  // static
+  int blocks_resident = 0;  // on a multiprocessor, at least, whatever registers that leaves; 0: as the compiler likes
+  int shared_bytes = 0;     // static
 };
 
 }  // namespace fusec

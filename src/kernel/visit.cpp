@@ -28,20 +28,59 @@ Index without_lane(const IndexSpace& space, const Index& guard, AtomId lane, int
 
 std::vector<bool> independent_nodes(const Part& part, AtomId v) {
   auto free = [&](const Index& i) { return v.valid() ? !part.space.depends_on(i, v) : i.is_constant(); };
+  // Reductions are the same for all positions of a row.
+  const bool along_positions =
+      part.sweep && v.valid() &&
+      ((v == part.lane && !part.sweep->across) || std::find(part.sweep->dims.begin(), part.sweep->dims.end(), v) != part.sweep->dims.end());
   std::vector<bool> independent(part.nodes.size());
   for (size_t i = 0; i < part.nodes.size(); ++i) {
     const Node& n = part.nodes[NodeId(i)];
+    if (n.kind == Node::kReduce) {
+      independent[i] = along_positions || independent[part.sweep->accumulators[n.accumulator].operand.index];
+      continue;
+    }
     independent[i] = free(n.index) && std::all_of(n.guard.begin(), n.guard.end(), free) &&
                      std::all_of(n.in.begin(), n.in.end(), [&](NodeId in) { return independent[in.index]; });
   }
   return independent;
 }
 
-Size iterations(const Part& part) {
+std::vector<bool> along_row(const Part& part) {
+  std::vector<AtomId> variables = part.sweep->dims;
+  if (part.lane.valid() && !part.sweep->across) variables.push_back(part.lane);
+  auto varies = [&](const Index& i) {
+    return std::any_of(variables.begin(), variables.end(), [&](AtomId v) { return part.space.depends_on(i, v); });
+  };
+  std::vector<bool> along(part.nodes.size());
+  for (size_t i = 0; i < part.nodes.size(); ++i) {
+    const Node& n = part.nodes[NodeId(i)];
+    if (n.kind == Node::kReduce) continue;
+    along[i] = varies(n.index) || std::any_of(n.guard.begin(), n.guard.end(), varies) ||
+               std::any_of(n.in.begin(), n.in.end(), [&](NodeId in) { return along[in.index]; });
+  }
+  return along;
+}
+
+std::vector<int> phases(const Part& part) {
+  std::vector<int> phase(part.nodes.size());
+  for (size_t i = 0; i < part.nodes.size(); ++i) {
+    const Node& n = part.nodes[NodeId(i)];
+    for (NodeId in : n.in) phase[i] = std::max(phase[i], phase[in.index]);
+    if (n.kind != Node::kReduce) continue;
+    const Accumulator& a = part.sweep->accumulators[n.accumulator];
+    phase[i] = phase[a.operand.index] + 1;
+    if (a.mean.valid()) phase[i] = std::max(phase[i], phase[a.mean.index] + 1);
+  }
+  return phase;
+}
+
+Size iterations(const Part& part, const std::vector<AtomId>& dims) {
   Size count = 1;
-  for (AtomId d : part.dims) count *= part.space.extent(d);
+  for (AtomId d : dims) count *= part.space.extent(d);
   return count;
 }
+
+Size iterations(const Part& part) { return iterations(part, part.dims); }
 
 int64_t node_cost(const Graph& graph, const Node& node) {
   switch (node.kind) {
@@ -56,6 +95,8 @@ int64_t node_cost(const Graph& graph, const Node& node) {
       return 2;
     case Node::kRandom:
       return 60;
+    case Node::kReduce:
+      return 1;
     case Node::kOp:
       return info(graph[node.op].kind).cost;
   }
@@ -97,8 +138,10 @@ void name_shared_atoms(Part& part) {
   for (size_t i = 0; i < part.space.size(); ++i) {
     const AtomId id(i);
     const Index atom = part.space.variable(id);
-    const bool varies =
-        (part.lane.valid() && part.space.depends_on(atom, part.lane)) || (part.serial.valid() && part.space.depends_on(atom, part.serial));
+    const bool in_sweep = part.sweep && std::any_of(part.sweep->dims.begin(), part.sweep->dims.end(),
+                                                    [&](AtomId v) { return part.space.depends_on(atom, v); });
+    const bool varies = in_sweep || (part.lane.valid() && part.space.depends_on(atom, part.lane)) ||
+                        (part.serial.valid() && part.space.depends_on(atom, part.serial));
     if (!inside[i] || part.space[id].kind == Atom::kVariable || varies || part.tile) continue;
     part.shared_atoms.push_back(id);
     part.space.set_name(id, "i" + std::to_string(i) + "q");

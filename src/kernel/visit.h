@@ -7,7 +7,7 @@
 
 namespace fusec {
 
-// Every index and guard of nodes and stores.
+// Every index and guard of nodes, stores and accumulators.
 template <class PartType, class F>
 void for_each_index(PartType& part, F&& f) {
   for (auto& n : part.nodes) {
@@ -18,6 +18,9 @@ void for_each_index(PartType& part, F&& f) {
     f(s.index);
     for (auto& g : s.guard) f(g);
   }
+  if (!part.sweep) return;
+  for (auto& a : part.sweep->accumulators) f(a.position);
+  for (auto& c : part.sweep->columns) f(c.index);
 }
 
 template <class PartType, class F>
@@ -48,8 +51,17 @@ Index without_lane(const IndexSpace& space, const Index& guard, AtomId lane, int
 // Per node: true when neither it nor what it is computed from depends on `v` (on any variable, when `v` is invalid).
 std::vector<bool> independent_nodes(const Part& part, AtomId v);
 
+// Per node: true when its value changes along a row: it, or what it is computed from (reductions apart), depends on a variable of the
+// sweep.
+std::vector<bool> along_row(const Part& part);
+
+// Per node: the sweep during which it is known, reductions being known after theirs.
+std::vector<int> phases(const Part& part);
+
 // Π extents of the part's loop variables.
 Size iterations(const Part& part);
+// Π extents of the variables.
+Size iterations(const Part& part, const std::vector<AtomId>& dims);
 
 // Instructions an element, loads and index arithmetic included.
 int64_t node_cost(const Graph& graph, const Node& node);

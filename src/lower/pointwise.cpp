@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "lower/schedule.h"
+#include "lower/split_dims.h"
 #include "support/check.h"
 
 namespace fusec {
@@ -12,9 +13,8 @@ namespace {
 // Builds the expressions of one part over dimensions that are split on demand.
 class PartBuilder {
  public:
-  PartBuilder(const PointwiseInput& input, std::vector<const PointwiseInput::Stored*> stores) : input_(input), stores_(std::move(stores)) {
-    for (const Size& extent : shape()) factors_.push_back({extent});
-  }
+  PartBuilder(const KernelInput& input, std::vector<const KernelInput::Stored*> stores)
+      : input_(input), stores_(std::move(stores)), dims_(shape()) {}
 
   // One variable per dimension, split until no quotient or remainder of a variable is left that a split removes. A small variable
   // that decides which operand of a cat is meant is not kept: every thread computes all its values, so that what two of them
@@ -23,7 +23,7 @@ class PartBuilder {
     while (true) {
       Part part(input_.graph.symbols);
       std::vector<Factor> origin;  // of each variable
-      std::vector<Index> indices = make_dims(part, origin);
+      std::vector<Index> indices = dims_.make(part, "i", part.dims, origin);
       const AtomId unrolled = find_unrolled(origin);
       trace(part, indices, unrolled);
       if (const auto& split = part.space.wanted_split()) {
@@ -56,31 +56,7 @@ class PartBuilder {
   }
 
  private:
-  struct Factor {
-    size_t dim, position;
-    bool operator==(const Factor&) const = default;
-  };
-
-  std::vector<Index> make_dims(Part& part, std::vector<Factor>& origin) const {
-    std::vector<Index> indices;
-    for (size_t d = 0; d < factors_.size(); ++d) {
-      Index sum;
-      Size stride = 1;
-      for (const Size& extent : factors_[d]) stride *= extent;
-      for (size_t f = 0; f < factors_[d].size(); ++f) {
-        const Size& extent = factors_[d][f];
-        if (extent.is(1)) continue;
-        stride = *stride.exact_quotient(extent);
-        const std::string suffix = factors_[d].size() > 1 ? std::string(1, static_cast<char>('a' + f)) : "";
-        const AtomId v = part.space.add_variable("i" + std::to_string(d) + suffix, extent);
-        origin.push_back({d, f});
-        part.dims.push_back(v);
-        sum = sum + part.space.variable(v) * stride;
-      }
-      indices.push_back(std::move(sum));
-    }
-    return indices;
-  }
+  using Factor = SplitDims::Factor;
 
   AtomId find_unrolled(const std::vector<Factor>& origin) const {
     if (!unrolled_) return {};
@@ -88,10 +64,7 @@ class PartBuilder {
   }
 
   void apply_split(const Factor& at, const Size& inner) {
-    auto& list = factors_[at.dim];
-    const Size outer = *list[at.position].exact_quotient(inner);
-    list[at.position] = inner;
-    list.insert(list.begin() + static_cast<std::ptrdiff_t>(at.position), outer);
+    dims_.split(at, inner);
     if (unrolled_ && unrolled_->dim == at.dim && unrolled_->position >= at.position) ++unrolled_->position;
   }
 
@@ -158,9 +131,9 @@ class PartBuilder {
       std::stable_sort(part.dims.begin(), part.dims.end(), [&](AtomId a, AtomId b) { return stride(a).value() > stride(b).value(); });
   }
 
-  const PointwiseInput& input_;
-  std::vector<const PointwiseInput::Stored*> stores_;
-  std::vector<std::vector<Size>> factors_;  // per dimension, outer to inner
+  const KernelInput& input_;
+  std::vector<const KernelInput::Stored*> stores_;
+  SplitDims dims_;
   std::optional<Factor> unrolled_;
 };
 
@@ -172,8 +145,8 @@ Shape without_ones(const Shape& shape) {
 
 }  // namespace
 
-void lower_pointwise(const PointwiseInput& input, Kernel& kernel) {
-  std::vector<std::pair<Shape, std::vector<const PointwiseInput::Stored*>>> groups;
+void lower_pointwise(const KernelInput& input, Kernel& kernel) {
+  std::vector<std::pair<Shape, std::vector<const KernelInput::Stored*>>> groups;
   for (const auto& stored : input.stores) {
     Shape key = without_ones(input.graph[stored.value].shape);
     if (std::any_of(key.begin(), key.end(), [](const Size& s) { return s.is(0); })) continue;  // nothing to store

@@ -3,29 +3,11 @@
 // where views ask for it and merged where no access tells them apart.
 #pragma once
 
-#include <functional>
-
-#include "kernel/kernel.h"
-#include "lower/trace.h"
-#include "segment/segmentation.h"
-#include "segment/target.h"
+#include "lower/kernel_input.h"
 
 namespace fusec {
 
-struct PointwiseInput {
-  const Graph& graph;
-  const Target& target;
-  const IdVec<ValueId, bool>& computed;  // values that the segment computes
-  std::function<Place(ValueId)> place;   // of values it reads
-  struct Stored {
-    ValueId value;
-    BufferId buffer;
-    std::vector<Size> strides;
-  };
-  std::vector<Stored> stores;
-};
-
 // Adds the parts to the kernel and sets its block size. `kernel.buffers` is complete.
-void lower_pointwise(const PointwiseInput& input, Kernel& kernel);
+void lower_pointwise(const KernelInput& input, Kernel& kernel);
 
 }  // namespace fusec

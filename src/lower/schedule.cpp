@@ -22,8 +22,8 @@ bool can_merge(Part& part, AtomId outer, AtomId inner) {
   return ok;
 }
 
-void merge(Part& part, size_t at) {
-  const AtomId outer = part.dims[at], inner = part.dims[at + 1];
+void merge(Part& part, std::vector<AtomId>& dims, size_t at) {
+  const AtomId outer = dims[at], inner = dims[at + 1];
   const AtomId both =
       part.space.add_variable(part.space[outer].name + part.space[inner].name, part.space.extent(outer) * part.space.extent(inner));
   for_each_index(part, [&](Index& index) {
@@ -31,29 +31,19 @@ void merge(Part& part, size_t at) {
     std::erase_if(index.terms, [&](const auto& t) { return t.first == outer || t.first == inner; });
     index = index + part.space.variable(both) * c;
   });
-  part.dims[at] = both;
-  part.dims.erase(part.dims.begin() + static_cast<std::ptrdiff_t>(at) + 1);
+  dims[at] = both;
+  dims.erase(dims.begin() + static_cast<std::ptrdiff_t>(at) + 1);
 }
 
 }  // namespace
 
-void merge_dims(Part& part) {
-  for (size_t i = part.dims.size(); i-- > 1;)
-    if (can_merge(part, part.dims[i - 1], part.dims[i])) merge(part, i - 1);
+void merge_dims(Part& part, std::vector<AtomId>& dims) {
+  for (size_t i = dims.size(); i-- > 1;)
+    if (can_merge(part, dims[i - 1], dims[i])) merge(part, dims, i - 1);
 }
 
-namespace {
-
-// Iterations at the typical sizes, no extent counted as less than one.
-int64_t typical_iterations(const Part& part) {
-  const SymbolValues values = typical_values(part.space.symbols());
-  int64_t count = 1;
-  for (AtomId d : part.dims) count *= std::max<int64_t>(1, evaluate(part.space.extent(d), values));
-  return count;
-}
-
-// Vector width by the accesses whose index runs with `v`, one element a step: 16 bytes of the narrowest type and at most 32 of the
-// widest; at most 16 of the widest where that one moves most of the bytes (measured: adamw 454 µs so, 478 µs at 32).
+// 16 bytes of the narrowest type and at most 32 of the widest; at most 16 of the widest where that one moves most of the bytes
+// (measured: adamw 454 µs so, 478 µs at 32).
 int preferred_vector(const Part& part, const Kernel& kernel, AtomId v) {
   int least = 16, most = 1;
   int64_t bytes[17] = {};
@@ -72,6 +62,33 @@ bool guards_uniform(const Part& part, AtomId v, int width) {
   bool ok = true;
   for_each_guard(part, [&](const Index& g) { ok = ok && uniform_over(part.space, g, v, width); });
   return ok;
+}
+
+void apply_vector(Part& part, std::vector<AtomId>& dims, int width) {
+  part.vector = width;
+  if (width == 1) return;
+  const AtomId x = dims.back();
+  const Size extent = part.space.extent(x);
+  const auto whole = extent.exact_quotient(width);
+  // Without an exact quotient there is one dimension only, and the number of vectors is not needed beyond its bound.
+  const Size vectors = whole ? *whole : extent.is_constant() ? Size((extent.value() + width - 1) / width) : extent;
+  const std::string name = part.space[x].name;
+  dims.back() = part.space.add_variable(name + "v", vectors);
+  part.lane = part.space.add_variable("lane", width);
+  const Index replacement = part.space.variable(dims.back()) * Size(width) + part.space.variable(part.lane);
+  part.has_tail = !whole;
+  for_each_index(part, [&](Index& index) { index = part.space.substitute(index, {{x, replacement}}); });
+  for_each_guard(part, [&](Index& g) { g = without_lane(part.space, g, part.lane, width); });
+}
+
+namespace {
+
+// Iterations at the typical sizes, no extent counted as less than one.
+int64_t typical_iterations(const Part& part) {
+  const SymbolValues values = typical_values(part.space.symbols());
+  int64_t count = 1;
+  for (AtomId d : part.dims) count *= std::max<int64_t>(1, evaluate(part.space.extent(d), values));
+  return count;
 }
 
 int64_t instructions(const Graph& graph, const Part& part) {
@@ -96,23 +113,6 @@ int choose_vector(const Graph& graph, const Target& target, const Part& part, co
                        !guards_uniform(part, x, width) || (!one_dimension && !extent.exact_quotient(width))))
     width /= 2;
   return width;
-}
-
-void apply_vector(Part& part, int width) {
-  part.vector = width;
-  if (width == 1) return;
-  const AtomId x = part.dims.back();
-  const Size extent = part.space.extent(x);
-  const auto whole = extent.exact_quotient(width);
-  // Without an exact quotient there is one dimension only, and the number of vectors is not needed beyond its bound.
-  const Size vectors = whole ? *whole : extent.is_constant() ? Size((extent.value() + width - 1) / width) : extent;
-  const std::string name = part.space[x].name;
-  part.dims.back() = part.space.add_variable(name + "v", vectors);
-  part.lane = part.space.add_variable("lane", width);
-  const Index replacement = part.space.variable(part.dims.back()) * Size(width) + part.space.variable(part.lane);
-  part.has_tail = !whole;
-  for_each_index(part, [&](Index& index) { index = part.space.substitute(index, {{x, replacement}}); });
-  for_each_guard(part, [&](Index& g) { g = without_lane(part.space, g, part.lane, width); });
 }
 
 // The variable over which a thread should repeat: the one that leaves most work unchanged.
@@ -167,7 +167,7 @@ void schedule(const Graph& graph, const Target& target, Kernel& kernel, Part& pa
     return;
   }
   const Size innermost = part.space.extent(part.dims.back());
-  apply_vector(part, choose_vector(graph, target, part, kernel));
+  apply_vector(part, part.dims, choose_vector(graph, target, part, kernel));
   const int64_t cost = instructions(graph, part) * part.vector;
   // Repeat only while every multiprocessor keeps its threads.
   const int64_t threads = index_depth(part) > kMaxInlineDepth ? 0 : evaluate(iterations(part), typical_values(part.space.symbols()));

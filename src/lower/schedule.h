@@ -7,8 +7,16 @@
 
 namespace fusec {
 
-// Merges neighbouring dimensions that every access walks as one.
-void merge_dims(Part& part);
+// Merges neighbouring dimensions (of the part's, or of its sweep's) that every access walks as one.
+void merge_dims(Part& part, std::vector<AtomId>& dims);
+inline void merge_dims(Part& part) { merge_dims(part, part.dims); }
+
+// Vector width by the accesses whose index runs with `v`, one element a step; 1 when there are none.
+int preferred_vector(const Part& part, const Kernel& kernel, AtomId v);
+// True if `width` neighbouring values of `v` answer every guard alike.
+bool guards_uniform(const Part& part, AtomId v, int width);
+// The last of `dims` becomes a variable that counts vectors of `width`, and a lane.
+void apply_vector(Part& part, std::vector<AtomId>& dims, int width);
 
 // True when the innermost extent forbids wide vectors that the row-major order of all elements would allow.
 bool wants_linear(const Part& part, const Kernel& kernel);

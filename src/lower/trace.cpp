@@ -59,7 +59,7 @@ NodeId Tracer::intern(Node node) {
     const bool same_op = n.op == node.op || (n.op.valid() && node.op.valid() && graph_[n.op].kind == graph_[node.op].kind &&
                                              graph_.attrs(graph_[n.op]) == graph_.attrs(graph_[node.op]));
     if (n.kind == node.kind && n.dtype == node.dtype && n.in == node.in && n.index == node.index && n.buffer == node.buffer &&
-        n.guard == node.guard && n.constant == node.constant && same_op)
+        n.guard == node.guard && n.constant == node.constant && n.accumulator == node.accumulator && n.result == node.result && same_op)
       return id;
   }
   bucket.push_back(part_.nodes.push(std::move(node)));
@@ -67,7 +67,7 @@ NodeId Tracer::intern(Node node) {
 }
 
 Tracer::Operand Tracer::ask(ValueId value, std::vector<Index> indices, uint32_t guard) {
-  return {false, {value, intern(std::move(indices)), guard}, {}};
+  return {false, {value, intern(std::move(indices)), guard, false}, {}};
 }
 
 Tracer::Operand Tracer::constant(const Literal& literal, DType dtype) {
@@ -267,7 +267,9 @@ Tracer::Recipe Tracer::recipe(const Request& request) {
   Recipe out;
   out.node.dtype = graph_[request.value].dtype;
   out.node.op = id;
-  if (op.kind == OpKind::kPad) {
+  if (rows_ && info(op.kind).category == OpCategory::kReduction) {
+    recipe_reduction(id, request, out);
+  } else if (op.kind == OpKind::kPad) {
     recipe_pad(op, request, out);
   } else if (op.kind == OpKind::kCat || op.kind == OpKind::kStack) {
     recipe_cat(op, request, out);
@@ -300,7 +302,87 @@ Tracer::Recipe Tracer::recipe(const Request& request) {
   return out;
 }
 
+void Tracer::recipe_reduction(OpId id, const Request& request, Recipe& out) {
+  const Op& op = graph_[id];
+  const Attrs& attrs = graph_.attrs(op);
+  const ValueId x = op.in[0].value;
+  const Shape& shape = graph_[x].shape;
+  const bool is_position = op.kind == OpKind::kArgmax || op.kind == OpKind::kArgmin;
+  const std::vector<int64_t> dims = is_position ? std::vector<int64_t>{attrs.dim} : attrs.dims;
+  auto along = [&](const Index& i) {
+    return std::any_of(rows_->positions.begin(), rows_->positions.end(), [&](AtomId v) { return part_.space.depends_on(i, v); });
+  };
+  const std::vector<Index> row = lists_[request.tuple];
+  rows_->rows.push_back(row);
+  Shape extents;
+  for (int64_t d : dims) extents.push_back(shape[static_cast<size_t>(d)]);
+  const auto before = rows_->reduced_before.find(id);
+  const bool in_parts = before != rows_->reduced_before.end();
+  const auto positions = rows_->position_of(in_parts ? Shape{before->second.parts} : extents);
+  if (!positions || std::any_of(row.begin(), row.end(), along)) {
+    rows_->refused = id;
+    out.forward = true;
+    out.operands.push_back(constant(Literal{int64_t{0}}, out.node.dtype));
+    return;
+  }
+  std::vector<Index> indices;
+  size_t next_row = 0, next_reduced = 0;
+  for (size_t d = 0; d < shape.size() && !in_parts; ++d) {
+    const bool reduced = next_reduced < dims.size() && dims[next_reduced] == static_cast<int64_t>(d);
+    if (reduced && attrs.keepdim) ++next_row;
+    indices.push_back(reduced ? (*positions)[next_reduced++] : row[next_row++]);
+  }
+  // What guards a position guards the use of the result there, not the row.
+  std::vector<Index> guards = lists_[request.guard];
+  std::erase_if(guards, along);
+  Accumulator a;
+  a.kind = accumulator_kind(op.kind);
+  a.dtype = accumulator_dtype(op.kind, graph_[x].dtype, graph_[request.value].dtype);
+  a.count = element_count(extents);
+  if (is_position) a.position = (*positions)[0];
+  out.node.kind = Node::kReduce;
+  out.node.result = graph_[request.value].result;
+  if (in_parts) {
+    Node load;
+    load.kind = Node::kLoad;
+    load.dtype = before->second.dtype;
+    load.buffer = before->second.buffer;
+    const Shape& result = graph_[request.value].shape;
+    load.index = part_.space.simplify((*positions)[0] * element_count(result) + linear(row, result));
+    std::erase_if(guards, along);
+    load.guard = std::move(guards);
+    out.operands.push_back({true, {}, intern(std::move(load))});
+    out.accumulator = std::move(a);
+    return;
+  }
+  out.operands.push_back(ask(x, std::move(indices), intern(std::move(guards))));
+  if (request.mean) {  // in the accumulating type: it is subtracted before anything is rounded
+    out.node.dtype = a.dtype;
+    out.node.result = 1;
+  }
+  if (a.kind == Accumulator::kMoments && rows_->known_means) {
+    a.kind = out.node.result == 1 ? Accumulator::kSum : Accumulator::kDeviations;
+    if (a.kind == Accumulator::kDeviations) out.operands.push_back({false, {request.value, request.tuple, request.guard, true}, {}});
+  }
+  out.accumulator = std::move(a);
+}
+
+NodeId Tracer::finish_reduction(Recipe& r) {
+  Accumulator& a = *r.accumulator;
+  a.operand = r.operands[0].node;
+  if (r.operands.size() > 1) a.mean = r.operands[1].node;
+  auto& all = part_.sweep->accumulators;
+  const auto same = std::find_if(all.begin(), all.end(), [&](const Accumulator& other) {
+    return other.kind == a.kind && other.dtype == a.dtype && other.operand == a.operand && other.mean == a.mean &&
+           other.position == a.position && other.count == a.count;
+  });
+  r.node.accumulator = static_cast<uint32_t>(same - all.begin());
+  if (same == all.end()) all.push_back(std::move(a));
+  return intern(std::move(r.node));
+}
+
 NodeId Tracer::finish(Recipe r) {
+  if (r.accumulator) return finish_reduction(r);
   if (r.forward) return r.operands[0].node;
   if (r.select_guards.empty()) {
     for (const Operand& o : r.operands) r.node.in.push_back(o.node);
@@ -330,7 +412,7 @@ NodeId Tracer::value_at(ValueId value, std::vector<Index> indices) {
     Recipe recipe;
     size_t next = 0;
   };
-  const Request root{value, intern(std::move(indices)), 0};
+  const Request root{value, intern(std::move(indices)), 0, false};
   if (auto it = done_.find(root); it != done_.end()) return it->second;
   std::vector<Pending> stack;
   stack.push_back({root, recipe(root)});

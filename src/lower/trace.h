@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -17,19 +18,42 @@ struct Place {
   bool scalar = false;  // a by-value parameter
 };
 
+// Reductions inside a trace: their results belong to rows, their operands to the positions of a row.
+struct RowTrace {
+  // Variables that tell positions of a row apart. A result at an index that depends on one of them is of another row: `refused`.
+  std::vector<AtomId> positions;
+  // The operand's index along each reduced dim, given their extents; none when these are not the row's positions.
+  std::function<std::optional<std::vector<Index>>(const Shape& extents)> position_of;
+  // Reductions whose operand was reduced before, in parts: `parts` states for each of their results, one after the other.
+  struct Parts {
+    BufferId buffer;
+    DType dtype = DType::kF32;
+    Size parts;
+  };
+  std::map<OpId, Parts> reduced_before;
+  bool known_means = false;  // variances by a second sweep over Σ (x − mean)²; else in one sweep
+  OpId refused;
+  std::vector<std::vector<Index>> rows;  // indices at which results were asked for
+};
+
 class Tracer {
  public:
   // `computed`: per value, whether this segment computes it. `place`: asked for each value that it reads.
-  Tracer(const Graph& graph, const IdVec<ValueId, bool>& computed, std::function<Place(ValueId)> place, Part& part)
-      : graph_(graph), computed_(computed), place_(std::move(place)), part_(part) {}
+  // `rows`: how reductions are met, none being expected without it.
+  Tracer(const Graph& graph, const IdVec<ValueId, bool>& computed, std::function<Place(ValueId)> place, Part& part,
+         RowTrace* rows = nullptr)
+      : graph_(graph), computed_(computed), place_(std::move(place)), part_(part), rows_(rows) {}
 
   // The node for `value` at `indices` (one per dimension of its shape).
   NodeId value_at(ValueId value, std::vector<Index> indices);
+  // Position in row-major order.
+  Index linear(const std::vector<Index>& indices, const Shape& shape);
 
  private:
   struct Request {
     ValueId value;
     uint32_t tuple = 0, guard = 0;
+    bool mean = false;  // of a variance: its mean, in the accumulating type
     auto operator<=>(const Request&) const = default;
   };
   struct Operand {  // of a node under construction: another request, or a node that is there already
@@ -44,12 +68,15 @@ class Tracer {
     bool forward = false;  // the node is operand 0 itself (views)
     // cat and stack: operand k where idx < its end, tested in order; guards[k] for all but the last
     std::vector<std::vector<Index>> select_guards;
+    std::optional<Accumulator> accumulator;  // reductions: operand 0 is what it takes, operand 1 a known mean
   };
 
   Recipe recipe(const Request& request);
   void recipe_view(const Op& op, const Request& request, Recipe& out);
   void recipe_cat(const Op& op, const Request& request, Recipe& out);
   void recipe_pad(const Op& op, const Request& request, Recipe& out);
+  void recipe_reduction(OpId id, const Request& request, Recipe& out);
+  NodeId finish_reduction(Recipe& recipe);
   Recipe load(const Request& request);
   NodeId finish(Recipe recipe);
 
@@ -57,7 +84,6 @@ class Tracer {
   Operand constant(const Literal& literal, DType dtype);
   std::vector<Index> broadcast(const std::vector<Index>& indices, const Shape& from, const Shape& to) const;
   std::vector<Index> reshape(const std::vector<Index>& indices, const Shape& from, const Shape& to);
-  Index linear(const std::vector<Index>& indices, const Shape& shape);
   uint32_t intern(std::vector<Index> list);
   uint32_t with_guards(uint32_t guard, const std::vector<Index>& more);
   NodeId intern(Node node);
@@ -66,6 +92,7 @@ class Tracer {
   const IdVec<ValueId, bool>& computed_;
   std::function<Place(ValueId)> place_;
   Part& part_;
+  RowTrace* rows_;
   std::vector<std::vector<Index>> lists_{{}};  // interned index tuples and guard lists; 0 is the empty one
   std::unordered_map<size_t, std::vector<uint32_t>> list_buckets_;
   std::map<Request, NodeId> done_;

@@ -1,0 +1,339 @@
+#include "emit/node_writer.h"
+
+#include <algorithm>
+
+#include "emit/cuda.h"
+#include "emit/expression.h"
+#include "graph/literal.h"
+#include "kernel/magnitude.h"
+#include "kernel/visit.h"
+#include "support/check.h"
+
+namespace fusec {
+
+std::string op_comment(const Graph& graph, OpId id) {
+  const Op& op = graph[id];
+  std::string text = graph.name_of(id) + " = " + std::string(name_of(op.kind)) + "(";
+  for (size_t i = 0; i < op.in.size(); ++i) {
+    if (i > 0) text += ", ";
+    if (op.in[i].is_value()) text += graph[op.in[i].value].name;
+    else text += to_string(*op.in[i].literal);
+  }
+  return text + ")";
+}
+
+NodeWriter::NodeWriter(const Graph& graph, const Kernel& kernel, const Part& part, const std::vector<std::string>& buffer_names,
+                       bool contract, NameScope scope, std::string indent)
+    : graph_(graph),
+      kernel_(kernel),
+      part_(part),
+      buffers_(buffer_names),
+      contract_(contract),
+      scope_(std::move(scope)),
+      indent_(std::move(indent)) {
+  if (part.tile)
+    for (const Tile::Staged& s : part.tile->staged) staged_[s.load.index] = &s;
+}
+
+void NodeWriter::prepare() {
+  bounds_ = magnitude_bounds(graph_, part_);
+  sine_partner_.resize(part_.nodes.size());
+  pair_sines();
+  mark_used();
+  name_nodes();
+}
+
+void NodeWriter::open(const std::string& text) {
+  line(text);
+  indent_ += "  ";
+}
+
+void NodeWriter::close() {
+  indent_.resize(indent_.size() - 2);
+  line("}");
+}
+
+// "x_in + i0 * 128 + 64". A difference is computed as an index first: unsigned, it must not meet the wider pointer half done.
+void NodeWriter::declare_dims(const std::vector<AtomId>& dims, const std::string& from) {
+  if (dims.empty()) return;
+  // Row-major digits of the thread (or block) number.
+  std::string text;
+  Size stride = 1;
+  for (size_t d = dims.size(); d-- > 0;) {
+    const AtomId v = dims[d];
+    const Size extent = part_.space.extent(v);
+    std::string value = from;
+    if (!stride.is(1)) value += " / " + size_text(stride, graph_.symbols, wide());
+    if (d > 0) value += " % " + size_text(extent, graph_.symbols, wide());
+    text = part_.space[v].name + " = " + value + (text.empty() ? "" : ", ") + text;
+    stride *= extent;
+  }
+  line("const " + std::string(index_type()) + " " + text + ";");
+}
+
+std::string NodeWriter::address(BufferId buffer, const Index& index) const {
+  const std::string text = index_text(part_.space, index, wide());
+  return buffers_[buffer.index] + " + " + (text.find('-') == std::string::npos ? text : "(" + text + ")");
+}
+
+void NodeWriter::mark_used() {
+  used_later_.assign(part_.nodes.size(), false);  // computed before the loop over u, needed inside it
+  for (size_t i = 0; i < part_.nodes.size(); ++i)
+    for (NodeId in : part_.nodes[NodeId(i)].in)
+      if (in_u_[i] && !in_u_[in.index]) used_later_[in.index] = true;
+  for (const Store& s : part_.stores)
+    if (store_in_u(s) && !in_u_[s.value.index]) used_later_[s.value.index] = true;
+}
+
+void NodeWriter::name_nodes() {
+  names_.resize(part_.nodes.size());
+  for (size_t i = 0; i < part_.nodes.size(); ++i) {
+    const Node& n = part_.nodes[NodeId(i)];
+    if (n.kind == Node::kConstant) names_[i] = literal_text(n.constant, n.dtype);
+    else if (n.kind == Node::kScalar)
+      names_[i] = n.dtype == DType::kBool ? "(" + buffers_[n.buffer.index] + " != 0)" : buffers_[n.buffer.index];
+    else if (n.kind == Node::kLoad)
+      names_[i] = scope_.take(kernel_.buffers[n.buffer].value + (staged_.contains(static_cast<uint32_t>(i)) ? "_tile" : "_x"));
+    else names_[i] = scope_.take(graph_.name_of(n.op));
+  }
+}
+
+std::string NodeWriter::ref(NodeId id) const {
+  const size_t i = id.index;
+  const Node& n = part_.nodes[id];
+  if (n.kind == Node::kConstant || n.kind == Node::kScalar) return names_[i];
+  if (n.kind == Node::kLoad) return load_ref(id);
+  if (kept_.contains(id.index)) return names_[i] + "[u]" + (in_lane_[i] ? "[lane]" : "");
+  return is_array(i) ? names_[i] + "[lane]" : names_[i];
+}
+
+std::string NodeWriter::load_ref(NodeId id) const {
+  const size_t i = id.index;
+  const Node& n = part_.nodes[id];
+  std::string text = names_[i];
+  if (auto it = staged_.find(id.index); it != staged_.end()) {
+    const Tile& tile = *part_.tile;
+    const std::string column = part_.space[tile.column_vector].name;
+    const std::string row =
+        part_.space[tile.row].name + (part_.serial.valid() ? " + " + part_.space[part_.serial].name + " * " +
+                                                                 size_text(part_.space.extent(tile.row), graph_.symbols, false)
+                                                           : "");
+    text += "[" + (part_.vector > 1 ? column + " * " + std::to_string(part_.vector) + " + lane" : column) + "][" + row + "]";
+  } else {
+    if (in_u_[i]) text += "[u]";
+    if (in_lane_[i]) text += ".at[lane]";
+  }
+  return n.dtype == DType::kBool ? "(" + text + " != 0)" : text;
+}
+
+// Elements that one instruction may move: the lanes lie next to each other and the first is aligned to this many.
+int NodeWriter::access_width(const Index& index) const {
+  if (!part_.lane.valid() || !index.coefficient(part_.lane).is(1) || inside_atom(part_.space, index, part_.lane)) return 0;
+  return static_cast<int>(part_.space.alignment(index, part_.lane, part_.vector));
+}
+
+Index NodeWriter::without_lane(const Index& index) const {
+  Index out = index;
+  std::erase_if(out.terms, [&](const auto& t) { return t.first == part_.lane; });
+  return out;
+}
+
+std::string NodeWriter::zero(DType dtype) {
+  if (dtype == DType::kBool || is_f8(dtype)) return "(unsigned char)0";
+  return literal_text(Literal{int64_t{0}}, dtype);
+}
+
+void NodeWriter::write_load(NodeId id) {
+  const Node& n = part_.nodes[id];
+  const size_t i = id.index;
+  const std::string type = storage_type(n.dtype), pointer = buffers_[n.buffer.index];
+  const std::string guard = guard_text(part_.space, n.guard, wide());
+  const std::string target = names_[i] + (in_u_[i] ? "[u]" : "");
+  if (!in_lane_[i]) {
+    const std::string value = pointer + "[" + index_text(part_.space, n.index, wide()) + "]";
+    const std::string text = guard.empty() ? value : guard + " ? " + value + " : " + zero(n.dtype);
+    line((in_u_[i] ? "" : "const " + type + " ") + target + " = " + text + ";");
+    return;
+  }
+  const std::string lanes = std::to_string(part_.vector), vec = "Vec<" + type + ", " + lanes + "> ";
+  if (const int width = access_width(n.index); width > 0) {
+    const std::string from = address(n.buffer, without_lane(n.index));
+    std::string text = "fs_load<" + lanes + ", " + std::to_string(width) + ">(" + from + ")";
+    if (part_.has_tail) text = "whole ? " + text + " : fs_load_some<" + lanes + ">(" + from + ", count)";
+    if (!in_u_[i] && guard.empty()) {
+      line("const " + vec + target + " = " + text + ";");
+      return;
+    }
+    if (!in_u_[i]) line(vec + target + " = {};");
+    line((guard.empty() ? "" : "if (" + guard + ") ") + target + " = " + text + ";");
+  } else {
+    if (!in_u_[i]) line(vec + target + " = {};");
+    std::string condition = guard;
+    if (part_.has_tail) condition += (condition.empty() ? "" : " && ") + std::string("lane < count");
+    line("#pragma unroll");
+    line("for (int lane = 0; lane < " + lanes + "; ++lane) " + (condition.empty() ? "" : "if (" + condition + ") ") + target +
+         ".at[lane] = " + pointer + "[" + index_text(part_.space, n.index, wide()) + "];");
+  }
+}
+
+std::string NodeWriter::value_text(const Node& n) {
+  std::vector<std::string> operands;
+  std::vector<DType> dtypes;
+  for (NodeId in : n.in) {
+    operands.push_back(ref(in));
+    dtypes.push_back(part_.nodes[in].dtype);
+  }
+  switch (n.kind) {
+    case Node::kOp:
+      if (graph_[n.op].kind == OpKind::kDiv && n.dtype == DType::kF32 && reciprocals_.contains(n.in[1].index))
+        return "fs_divide(" + operands[0] + ", " + operands[1] + ", " + reciprocals_.at(n.in[1].index) + ")";
+      return op_text(graph_, graph_[n.op], operands, dtypes, contract_);
+    case Node::kSelect:
+      return guard_text(part_.space, n.guard, wide()) + " ? " + operands[0] + " : " + operands[1];
+    case Node::kIndex:
+      return iota_text(graph_.attrs(graph_[n.op]), n.dtype, index_text(part_.space, n.index, wide()));
+    case Node::kRandom:
+      return random_text(graph_[n.op].kind, graph_.attrs(graph_[n.op]), n.dtype, index_text(part_.space, n.index, wide()));
+    default:
+      FUSEC_CHECK(false, "no value text");
+  }
+  return "";
+}
+
+// sin and cos of one f32 value share their range reduction.
+void NodeWriter::pair_sines() {
+  std::map<std::pair<NodeId, OpKind>, NodeId> by_operand;
+  for (size_t i = 0; i < part_.nodes.size(); ++i) {
+    const Node& n = part_.nodes[NodeId(i)];
+    if (n.kind != Node::kOp || n.dtype != DType::kF32) continue;
+    const OpKind kind = graph_[n.op].kind;
+    if (kind != OpKind::kSin && kind != OpKind::kCos) continue;
+    by_operand[{n.in[0], kind}] = NodeId(i);
+    const OpKind other = kind == OpKind::kSin ? OpKind::kCos : OpKind::kSin;
+    if (auto it = by_operand.find({n.in[0], other}); it != by_operand.end())
+      sine_partner_[i] = it->second, sine_partner_[it->second.index] = NodeId(i);
+  }
+}
+
+void NodeWriter::write_value(NodeId id) {
+  const Node& n = part_.nodes[id];
+  if (written_.contains(id.index)) return;
+  const std::string comment = n.op.valid() ? "  // " + op_comment(graph_, n.op) : "";
+  if (const NodeId partner = sine_partner_[id.index]; partner.valid()) {
+    const bool sine_first = graph_[n.op].kind == OpKind::kSin;
+    const NodeId sine = sine_first ? id : partner, cosine = sine_first ? partner : id;
+    std::string args;
+    for (NodeId one : {sine, cosine}) {
+      if (!is_array(one.index) && !kept_.contains(one.index)) line("float " + names_[one.index] + ";");
+      args += ", &" + ref(one);
+      written_.insert(one.index);
+    }
+    line((bounds_[n.in[0].index] <= kBoundedAngle ? "fs_sincos_bounded(" : "fs_sincos(") + ref(n.in[0]) + args + ");" + comment + ", " +
+         op_comment(graph_, part_.nodes[partner].op));
+    return;
+  }
+  std::string text = value_text(n);
+  if (n.kind == Node::kOp && n.dtype == DType::kF32 && bounds_[n.in[0].index] <= kBoundedAngle) {
+    if (graph_[n.op].kind == OpKind::kSin) text = "fs_sin_bounded(" + ref(n.in[0]) + ")";
+    if (graph_[n.op].kind == OpKind::kCos) text = "fs_cos_bounded(" + ref(n.in[0]) + ")";
+  }
+  line((is_array(id.index) || kept_.contains(id.index) ? "" : "const " + std::string(register_type(n.dtype)) + " ") + ref(id) + " = " +
+       text + ";" + comment);
+  written_.insert(id.index);
+}
+
+bool NodeWriter::store_in_u(const Store& s) const {
+  if (!repeats_) return false;
+  if (in_u_[s.value.index]) return true;
+  auto free = [&](const Index& i) { return part_.serial.valid() ? !part_.space.depends_on(i, part_.serial) : i.is_constant(); };
+  return !free(s.index) || !std::all_of(s.guard.begin(), s.guard.end(), free);
+}
+
+std::string NodeWriter::stored_value(const Store& s) const {
+  const std::string value = ref(s.value);
+  return part_.nodes[s.value].dtype == DType::kBool ? "(unsigned char)" + value : value;
+}
+
+void NodeWriter::write_scalar_store(const Store& s) {
+  const std::string guard = store_guard(s);
+  line((guard.empty() ? "" : "if (" + guard + ") ") + buffers_[s.buffer.index] + "[" + index_text(part_.space, s.index, wide()) +
+       "] = " + stored_value(s) + ";");
+}
+
+std::string NodeWriter::store_guard(const Store& s) const {
+  const std::string guard = guard_text(part_.space, s.guard, wide());
+  return store_condition_.empty() || guard.empty() ? store_condition_ + guard : store_condition_ + " && " + guard;
+}
+
+bool NodeWriter::is_statement(size_t i) const {
+  const Node::Kind k = part_.nodes[NodeId(i)].kind;
+  return k != Node::kConstant && k != Node::kScalar && k != Node::kLoad && k != Node::kReduce;
+}
+
+void NodeWriter::write_scope(const Scope& scope) {
+  for (size_t i = 0; i < part_.nodes.size(); ++i)
+    if (in_u_[i] == scope.in_u && is_statement(i) && !in_lane_[i] && scope.wanted(i)) write_value(NodeId(i));
+  std::vector<const Store*> in_lanes;
+  for (const Store* s : scope.stores) {
+    const bool lanes = part_.lane.valid() && (in_lane_[s->value.index] || part_.space.depends_on(s->index, part_.lane));
+    if (lanes) in_lanes.push_back(s);
+    else write_scalar_store(*s);
+  }
+  if (part_.lane.valid()) return write_lanes(scope, in_lanes);
+  for (const std::string& statement : scope.statements) line(statement);
+}
+
+void NodeWriter::write_lanes(const Scope& scope, const std::vector<const Store*>& stores) {
+  const size_t n = part_.nodes.size();
+  const std::string lanes = std::to_string(part_.vector);
+  bool any = !stores.empty() || !scope.statements.empty();
+  for (size_t i = 0; i < n; ++i) {
+    if (in_u_[i] != scope.in_u || !in_lane_[i] || !is_statement(i) || !scope.wanted(i)) continue;
+    any = true;
+    if (!scope.in_u && used_later_[i])
+      line(std::string(register_type(part_.nodes[NodeId(i)].dtype)) + " " + names_[i] + "[" + lanes + "];");
+  }
+  if (!any) return;
+  std::vector<std::string> results;
+  for (const Store* s : stores) {
+    results.push_back(access_width(s->index) > 0 ? scope_.take(kernel_.buffers[s->buffer].value + "_y") : "");
+    if (!results.back().empty())
+      line("Vec<" + std::string(storage_type(kernel_.buffers[s->buffer].dtype)) + ", " + lanes + "> " + results.back() + ";");
+  }
+  line("#pragma unroll");
+  open("for (int lane = 0; lane < " + lanes + "; ++lane) {");
+  for (size_t i = 0; i < n; ++i)
+    if (in_u_[i] == scope.in_u && in_lane_[i] && is_statement(i) && scope.wanted(i)) write_value(NodeId(i));
+  for (const std::string& statement : scope.statements) line(statement);
+  for (size_t k = 0; k < stores.size(); ++k) {
+    const Store& s = *stores[k];
+    const std::string value = stored_value(s);
+    if (!results[k].empty()) {
+      line(results[k] + ".at[lane] = " + value + ";");
+      continue;
+    }
+    std::string guard = store_guard(s);
+    if (part_.has_tail) guard += (guard.empty() ? "" : " && ") + std::string("lane < count");
+    line((guard.empty() ? "" : "if (" + guard + ") ") + buffers_[s.buffer.index] + "[" + index_text(part_.space, s.index, wide()) +
+         "] = " + value + ";");
+  }
+  close();
+  for (size_t k = 0; k < stores.size(); ++k) {
+    if (results[k].empty()) continue;
+    const Store& s = *stores[k];
+    const std::string to = address(s.buffer, without_lane(s.index));
+    const std::string store = "fs_store<" + std::to_string(access_width(s.index)) + ">(" + to + ", " + results[k] + ");";
+    const std::string guard = store_guard(s);
+    const std::string prefix = guard.empty() ? "" : "if (" + guard + ") ";
+    if (!part_.has_tail) {
+      line(prefix + store);
+    } else {
+      open(prefix + "{");
+      line("if (whole) " + store);
+      line("else fs_store_some(" + to + ", " + results[k] + ", count);");
+      close();
+    }
+  }
+}
+
+}  // namespace fusec

@@ -1,0 +1,90 @@
+// The statements of a part's nodes and stores, for the writers of its schedules.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "emit/names.h"
+#include "graph/graph.h"
+#include "kernel/kernel.h"
+
+namespace fusec {
+
+// "T4 = add(T2, T3)"
+std::string op_comment(const Graph& graph, OpId op);
+
+// Nodes fall in four classes by what they depend on: the repetition (u), the lane, both, or neither.
+class NodeWriter {
+ protected:
+  NodeWriter(const Graph& graph, const Kernel& kernel, const Part& part, const std::vector<std::string>& buffer_names, bool contract,
+             NameScope scope, std::string indent);
+  // To be called when in_u_ and in_lane_ are set.
+  void prepare();
+
+  // Nodes, but loads, that do (in_u) or do not depend on the repetition, with what is to be done with them.
+  struct Scope {
+    bool in_u = false;
+    std::function<bool(size_t)> wanted;
+    std::vector<const Store*> stores;
+    std::vector<std::string> statements;  // for every lane, after the nodes
+  };
+
+  bool wide() const { return part_.wide_index; }
+  const char* index_type() const { return wide() ? "long long" : "unsigned"; }
+  bool strided_repeat() const { return repeats_ && !part_.serial.valid(); }
+  void line(const std::string& text) { out_ += indent_ + text + "\n"; }
+  void open(const std::string& text);
+  void close();
+  // The digits of a number, row-major, as the variables `dims`.
+  void declare_dims(const std::vector<AtomId>& dims, const std::string& from);
+  // "x_in + i0 * 128 + 64". A difference is computed as an index first: unsigned, it must not meet the wider pointer half done.
+  std::string address(BufferId buffer, const Index& index) const;
+  void mark_used();
+  void name_nodes();
+  // Computed for all lanes before the repetition that needs it.
+  bool is_array(size_t i) const {
+    return in_lane_[i] && !in_u_[i] && used_later_[i] && (is_statement(i) || part_.nodes[NodeId(i)].kind == Node::kReduce);
+  }
+  std::string ref(NodeId id) const;
+  std::string load_ref(NodeId id) const;
+  // Elements that one instruction may move: the lanes lie next to each other and the first is aligned to this many.
+  int access_width(const Index& index) const;
+  Index without_lane(const Index& index) const;
+  static std::string zero(DType dtype);
+  void write_load(NodeId id);
+  std::string value_text(const Node& n);
+  // sin and cos of one f32 value share their range reduction.
+  void pair_sines();
+  void write_value(NodeId id);
+  bool store_in_u(const Store& s) const;
+  std::string stored_value(const Store& s) const;
+  void write_scalar_store(const Store& s);
+  std::string store_guard(const Store& s) const;
+  bool is_statement(size_t i) const;
+  void write_scope(const Scope& scope);
+  void write_lanes(const Scope& scope, const std::vector<const Store*>& stores);
+
+  const Graph& graph_;
+  const Kernel& kernel_;
+  const Part& part_;
+  const std::vector<std::string>& buffers_;
+  bool contract_;
+  NameScope scope_;
+  std::string indent_, out_;
+  bool repeats_ = false;
+  std::vector<bool> in_u_, in_lane_, used_later_;
+  std::vector<std::string> names_;
+  std::string store_condition_;                    // of every store
+  static constexpr double kBoundedAngle = 131072;  // of fs_quarter_turns
+  std::vector<double> bounds_;
+  std::vector<NodeId> sine_partner_;  // of a sine the cosine of the same value, and the reverse
+  std::map<uint32_t, const Tile::Staged*> staged_;
+  std::set<uint32_t> written_;
+  std::map<uint32_t, std::string> reciprocals_;  // f32 values by which much is divided: the name of what fs_divide takes
+  std::set<uint32_t> kept_;                      // in the repetition, declared before it: [u], [u][lane]
+};
+
+}  // namespace fusec

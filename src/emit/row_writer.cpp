@@ -1,0 +1,436 @@
+#include "emit/row_writer.h"
+
+#include <algorithm>
+
+#include "emit/accumulator.h"
+#include "emit/cuda.h"
+#include "emit/expression.h"
+#include "emit/node_writer.h"
+#include "kernel/visit.h"
+
+namespace fusec {
+
+namespace {
+
+std::string number(int64_t n) { return std::to_string(n); }
+
+// A thread's repetition (u) runs over the positions of its row that it takes.
+class RowWriter : NodeWriter {
+ public:
+  RowWriter(const Graph& graph, const Kernel& kernel, const Part& part, const std::vector<std::string>& buffer_names, bool contract,
+            NameScope scope, std::string indent)
+      : NodeWriter(graph, kernel, part, buffer_names, contract, std::move(scope), std::move(indent)),
+        sweep_(*part.sweep),
+        phase_(phases(part)),
+        rows_(iterations(part)),
+        positions_(iterations(part, sweep_.dims)) {
+    in_u_ = along_row(part);
+    const std::vector<bool> free_lane = part.lane.valid() ? independent_nodes(part, part.lane) : std::vector<bool>(in_u_.size(), true);
+    for (bool free : free_lane) in_lane_.push_back(!free);
+    repeats_ = true;
+    prepare();
+    used_later_.assign(in_u_.size(), true);  // row values serve every sweep after theirs
+    name_accumulators();
+    for (NodeId id : sweep_.kept) kept_.insert(id.index);
+  }
+
+  std::string write() {
+    if (sweep_.blocks > 0) open_rows();
+    else write_row_index();
+    const int sweeps = count_sweeps();
+    for (int q = 0; q < sweeps; ++q) {
+      write_row_values(q);
+      write_sweep(q, q + 1 == sweeps);
+      finish_sweep(q);
+    }
+    write_row_values(sweeps);
+    write_row_stores();
+    if (sweep_.blocks > 0) close_rows();
+    if (sweep_.cluster) line("fs_cluster_barrier();  // a block's shared memory lives until all have read it");
+    return std::move(out_);
+  }
+
+ private:
+  int64_t round() const { return int64_t{sweep_.group} * sweep_.steps; }  // positions that the threads of a row have in flight
+  // Positions of a row that one block takes, a multiple of the round; not for run-time sizes.
+  int64_t chunk() const { return (positions_.value() + sweep_.split * round() - 1) / (sweep_.split * round()) * round(); }
+  bool chunks_fit() const { return positions_.is_constant() && positions_.value() > 0 && chunk() * sweep_.split == positions_.value(); }
+  bool lanes_across() const { return sweep_.across && part_.lane.valid(); }
+  bool rows_fill_blocks() const { return rows_.is_constant() && rows_.value() % sweep_.rows == 0; }
+  bool loops() const { return !positions_.is_constant() || chunk() > round(); }
+  std::string size(const Size& s) const { return size_text(s, graph_.symbols, wide()); }
+
+  int sweep_of(const Accumulator& a) const { return std::max(phase_[a.operand.index], a.mean.valid() ? phase_[a.mean.index] : 0); }
+  bool is_along(const Store& s) const {
+    if (in_u_[s.value.index]) return true;
+    return std::any_of(sweep_.dims.begin(), sweep_.dims.end(), [&](AtomId v) { return part_.space.depends_on(s.index, v); });
+  }
+  int count_sweeps() const {
+    int last = 0;
+    for (const Accumulator& a : sweep_.accumulators) last = std::max(last, sweep_of(a));
+    for (const Store& s : part_.stores)
+      if (is_along(s)) last = std::max(last, phase_[s.value.index]);
+    for (const Column& c : sweep_.columns) last = std::max(last, phase_[c.accumulator.operand.index]);
+    return last + 1;
+  }
+
+  void name_accumulators() {
+    names_of_accumulators_.resize(sweep_.accumulators.size());
+    for (const Node& n : part_.nodes)
+      if (n.kind == Node::kReduce && names_of_accumulators_[n.accumulator].empty())
+        names_of_accumulators_[n.accumulator] = scope_.take(graph_.name_of(n.op) + "_acc");
+  }
+
+  // --- indices
+
+  void write_row_index() {
+    const std::string type = index_type(), rows = number(sweep_.rows), group = number(sweep_.group);
+    std::string block = sweep_.split > 1 ? "blockIdx.x / " + number(sweep_.split) : "blockIdx.x";
+    if (wide()) block = "(long long)" + block;
+    const std::string row_of_block = sweep_.rows == 1    ? ""
+                                     : sweep_.across     ? "threadIdx.x % " + rows
+                                     : sweep_.group == 1 ? "threadIdx.x"
+                                                         : "threadIdx.x / " + group;
+    const std::string all = block + (sweep_.rows > 1 ? " * " + rows + " + " + row_of_block : "");
+    if (rows_fill_blocks()) {
+      line("const " + type + " t = " + all + ";");
+    } else {
+      // A thread without a row takes part in the last one's, but stores nothing.
+      line("const " + type + " t0 = " + all + ", t = t0 < " + size(rows_) + " ? t0 : " + size(rows_) + " - 1;");
+      row_condition_ = "t0 < " + size(rows_);
+    }
+    write_row_dims();
+    write_member();
+    if (sweep_.split > 1) write_chunk();
+  }
+
+  void write_row_dims() {
+    declare_dims(part_.dims, "t");
+    for (AtomId a : part_.shared_atoms)
+      line("const " + std::string(index_type()) + " " + part_.space[a].name + " = " + atom_definition_text(part_.space, a, wide()) + ";");
+  }
+
+  void write_member() {
+    const std::string rows = number(sweep_.rows), group = number(sweep_.group);
+    const std::string first = sweep_.group == 1 ? "0"
+                              : sweep_.across   ? (sweep_.rows > 1 ? "threadIdx.x / " + rows : "threadIdx.x")
+                                                : (sweep_.rows > 1 ? "threadIdx.x % " + group : "threadIdx.x");
+    line("const " + std::string(index_type()) + " member = " + first + ";");
+  }
+
+  // Columns: their states live longer than a row.
+  void open_rows() {
+    const std::string type = index_type(), rows = number(sweep_.rows), blocks = number(sweep_.blocks);
+    write_member();
+    for (const Column& c : sweep_.columns) {
+      names_of_columns_.push_back(scope_.take(graph_.name_of(c.op) + "_acc"));
+      line(state_type(c.accumulator) + " " + names_of_columns_.back() + "[" + number(sweep_.steps) + "]" +
+           (part_.lane.valid() ? "[" + number(part_.vector) + "]" : "") + ";");
+    }
+    line("#pragma unroll");
+    open("for (int u = 0; u < " + number(sweep_.steps) + "; ++u) {");
+    for (size_t c = 0; c < sweep_.columns.size(); ++c) {
+      if (part_.lane.valid()) line("#pragma unroll");
+      line((part_.lane.valid() ? "for (int lane = 0; lane < " + number(part_.vector) + "; ++lane) " : "") + column_state(c) + " = " +
+           initial_text(sweep_.columns[c].accumulator) + ";");
+    }
+    close();
+    const std::string cast = wide() ? "(long long)" : "";
+    open("for (" + type + " begin_row = " + cast + "blockIdx.x * " + rows + "; begin_row < " + size(rows_) +
+         "; begin_row += " + number(int64_t{sweep_.blocks} * sweep_.rows) + ") {");
+    const std::string all = sweep_.rows == 1 ? "begin_row" : "begin_row + threadIdx.x / " + number(sweep_.group);
+    if (rows_fill_blocks()) {
+      line("const " + type + " t = " + all + ";");
+    } else {
+      line("const " + type + " t0 = " + all + ", t = t0 < " + size(rows_) + " ? t0 : " + size(rows_) + " - 1;");
+      row_condition_ = "t0 < " + size(rows_);
+    }
+    write_row_dims();
+  }
+
+  void close_rows() {
+    if (!shared_.empty()) line("__syncthreads();  // before the next row's states");
+    close();
+    const std::string slot =
+        sweep_.rows == 1 ? "blockIdx.x" : "(blockIdx.x * " + number(sweep_.rows) + " + threadIdx.x / " + number(sweep_.group) + ")";
+    open_positions("member");
+    if (part_.lane.valid()) {
+      line("#pragma unroll");
+      open("for (int lane = 0; lane < " + number(part_.vector) + "; ++lane) {");
+    }
+    for (size_t c = 0; c < sweep_.columns.size(); ++c) {
+      const Column& column = sweep_.columns[c];
+      const Size each = positions_ * Size(part_.lane.valid() ? part_.vector : 1);
+      const std::string cast = column.accumulator.dtype == DType::kI64 ? "(long long)" : "";
+      line(buffers_[column.accumulator.partials.index] + "[" + slot + " * " + size(each) + " + " +
+           index_text(part_.space, column.index, wide()) + "] = " + cast + column_state(c) + ".value;");
+    }
+    if (part_.lane.valid()) close();
+    close();
+  }
+
+  std::string column_state(size_t c) const { return names_of_columns_[c] + "[u]" + (part_.lane.valid() ? "[lane]" : ""); }
+
+  // The part of the row's positions that is this block's.
+  void write_chunk() {
+    const std::string type = index_type(), split = number(sweep_.split), all = number(sweep_.split * round());
+    const std::string chunk_text = positions_.is_constant() ? number(chunk()) : "chunk";
+    if (!positions_.is_constant())
+      line("const " + type + " chunk = (" + size(positions_) + " + " + all + " - 1) / " + all + " * " + number(round()) + ";");
+    line("const " + type + " first = blockIdx.x % " + split + " * " + chunk_text + " + member;");
+    first_position_ = "first";
+    if (!loops()) return;
+    line("const " + type + " end = first - member + " + chunk_text +
+         (chunks_fit() ? "" : " < " + size(positions_) + " ? first - member + " + chunk_text + " : " + size(positions_)) + ";");
+    end_ = "end";
+  }
+
+  // Opens the repetition over the positions `begin` + u · reach.
+  void open_positions(const std::string& begin) {
+    line("#pragma unroll");
+    open("for (int u = 0; u < " + number(sweep_.steps) + "; ++u) {");
+    const std::string step = sweep_.group == 1 ? "u" : "u * " + number(sweep_.group);
+    line("const " + std::string(index_type()) + " p = " + begin + " + " + step + ";");
+    if (!chunks_fit()) line("if (p >= " + size(positions_) + ") break;");
+    declare_dims(sweep_.dims, "p");
+  }
+
+  // --- sweeps
+
+  // Kept in registers since an earlier sweep.
+  bool is_known(size_t i, int q) const {
+    const auto first = first_sweep_.find(i);
+    return first != first_sweep_.end() && first->second < q;
+  }
+
+  // The nodes along the row that a sweep computes.
+  std::vector<bool> needed_in(int q, const std::vector<const Store*>& stores) const {
+    std::vector<bool> needed(part_.nodes.size());
+    for (const Accumulator& a : sweep_.accumulators)
+      if (sweep_of(a) == q) needed[a.operand.index] = true;
+    for (const Column& c : sweep_.columns)
+      if (phase_[c.accumulator.operand.index] == q) needed[c.accumulator.operand.index] = true;
+    for (const Store* s : stores) needed[s->value.index] = true;
+    for (size_t i = needed.size(); i-- > 0;)
+      if (needed[i] && in_u_[i])
+        if (!is_known(i, q))
+          for (NodeId in : part_.nodes[NodeId(i)].in) needed[in.index] = true;
+    return needed;
+  }
+
+  void write_sweep(int q, bool is_last) {
+    std::vector<const Store*> stores;
+    for (const Store& s : part_.stores)
+      if (is_along(s) && (s.last ? is_last : phase_[s.value.index] == q)) stores.push_back(&s);
+    const std::vector<bool> needed = needed_in(q, stores);
+    for (NodeId id : sweep_.kept)
+      if (needed[id.index] && first_sweep_.try_emplace(id.index, q).second) {
+        const std::string lanes = in_lane_[id.index] ? "[" + number(part_.vector) + "]" : "";
+        line(std::string(register_type(part_.nodes[id].dtype)) + " " + names_[id.index] + "[" + number(sweep_.steps) + "]" + lanes + ";");
+      }
+    Scope scope{true, [&](size_t i) { return needed[i] && !is_known(i, q); }, std::move(stores), {}};
+    for (size_t k = 0; k < sweep_.accumulators.size(); ++k) {
+      const Accumulator& a = sweep_.accumulators[k];
+      if (sweep_of(a) != q) continue;
+      write_initial(k);
+      scope.statements.push_back(add_text(a, state(k)));
+    }
+    for (size_t c = 0; c < sweep_.columns.size(); ++c) {
+      const Accumulator& a = sweep_.columns[c].accumulator;
+      if (phase_[a.operand.index] != q) continue;
+      scope.statements.push_back((row_condition_.empty() ? "" : "if (" + row_condition_ + ") ") + add_text(a, column_state(c)));
+    }
+    if (scope.stores.empty() && scope.statements.empty()) return;
+    store_condition_ = row_condition_;
+    if (sweep_.held) {
+      write_loads(needed, first_position_);
+      write_values(scope, first_position_);
+    } else if (loops()) {
+      open("for (" + std::string(index_type()) + " begin = " + first_position_ + "; begin < " + (end_.empty() ? size(positions_) : end_) +
+           "; begin += " + number(round()) + ") {");
+      write_loads(needed, "begin");
+      write_values(scope, "begin");
+      close();
+    } else {
+      open("{");
+      write_loads(needed, first_position_);
+      write_values(scope, first_position_);
+      close();
+    }
+  }
+
+  // All loads of a round come first, to be in flight together.
+  void write_loads(const std::vector<bool>& needed, const std::string& begin) {
+    std::vector<NodeId> loads;
+    for (size_t i = 0; i < part_.nodes.size(); ++i) {
+      const Node& n = part_.nodes[NodeId(i)];
+      if (n.kind != Node::kLoad || !in_u_[i] || !needed[i] || (sweep_.held && !held_.insert(i).second)) continue;
+      loads.push_back(NodeId(i));
+      const std::string type = storage_type(n.dtype), count = "[" + number(sweep_.steps) + "]";
+      line((in_lane_[i] ? "Vec<" + type + ", " + number(part_.vector) + "> " : type + " ") + names_[i] + count +
+           (in_lane_[i] ? " = {};" : ";"));
+    }
+    if (loads.empty()) return;
+    open_positions(begin);
+    for (NodeId id : loads) write_load(id);
+    close();
+  }
+
+  void write_values(const Scope& scope, const std::string& begin) {
+    for (size_t i = 0; i < part_.nodes.size(); ++i)
+      if (in_u_[i]) written_.erase(static_cast<uint32_t>(i));
+    open_positions(begin);
+    write_scope(scope);
+    close();
+  }
+
+  // --- rows
+
+  // What is the same along the row and known before sweep q.
+  void write_row_values(int q) {
+    if (q == 0)
+      for (size_t i = 0; i < part_.nodes.size(); ++i)
+        if (part_.nodes[NodeId(i)].kind == Node::kLoad && !in_u_[i]) write_load(NodeId(i));
+    write_scope({false, [&](size_t i) { return phase_[i] == q; }, {}, {}});
+    for (size_t i = 0; i < part_.nodes.size(); ++i)
+      if (const NodeId divisor = row_divisor(i); divisor.valid() && phase_[divisor.index] == q && !reciprocals_.contains(divisor.index)) {
+        const std::string name = scope_.take(names_[divisor.index] + "_inverse");
+        line("const float " + name + " = fs_inverse(" + ref(divisor) + ");");
+        reciprocals_[divisor.index] = name;
+      }
+  }
+
+  // What a node along the row divides by, where that is one f32 value for the row.
+  NodeId row_divisor(size_t i) const {
+    const Node& n = part_.nodes[NodeId(i)];
+    if (n.kind != Node::kOp || n.dtype != DType::kF32 || !in_u_[i] || graph_[n.op].kind != OpKind::kDiv) return {};
+    const size_t d = n.in[1].index;
+    const Node::Kind kind = part_.nodes[n.in[1]].kind;
+    return in_u_[d] || in_lane_[d] || kind == Node::kConstant || kind == Node::kScalar ? NodeId() : n.in[1];
+  }
+
+  void write_row_stores() {
+    Scope scope{false, [](size_t) { return false; }, {}, {}};
+    for (const Store& s : part_.stores)
+      if (!is_along(s)) scope.stores.push_back(&s);
+    if (scope.stores.empty()) return;
+    store_condition_ = row_condition_;
+    if (sweep_.group > 1)
+      store_condition_ =
+          std::string(sweep_.cluster ? "first == 0" : "member == 0") + (row_condition_.empty() ? "" : " && " + row_condition_);
+    write_scope(scope);
+  }
+
+  // --- accumulators
+
+  std::string state(size_t k) const { return names_of_accumulators_[k] + (sweep_.across ? (lanes_across() ? "[lane]" : "[0]") : ""); }
+  int lanes() const { return lanes_across() ? part_.vector : 1; }
+
+  void for_lanes(const std::string& statement) {
+    if (lanes_across()) {
+      line("#pragma unroll");
+      line("for (int lane = 0; lane < " + number(part_.vector) + "; ++lane) " + statement);
+    } else {
+      line(statement);
+    }
+  }
+
+  void write_initial(size_t k) {
+    const Accumulator& a = sweep_.accumulators[k];
+    if (!sweep_.across) return line(state_type(a) + " " + names_of_accumulators_[k] + " = " + initial_text(a) + ";");
+    line(state_type(a) + " " + names_of_accumulators_[k] + "[" + number(lanes()) + "];");
+    for_lanes(state(k) + " = " + initial_text(a) + ";");
+  }
+
+  std::string add_text(const Accumulator& a, const std::string& accumulator) const {
+    const std::string x = cast_text(ref(a.operand), part_.nodes[a.operand].dtype, a.dtype);
+    if (a.kind == Accumulator::kDeviations) return accumulator + ".add(fs_square(" + x + " - " + ref(a.mean) + "));";
+    if (a.kind == Accumulator::kArgmax || a.kind == Accumulator::kArgmin)
+      return accumulator + ".add(" + x + ", " + index_text(part_.space, a.position, wide()) + ");";
+    return accumulator + ".add(" + x + ");";
+  }
+
+  // Merges what the threads of a row have found, and takes the results from it.
+  void finish_sweep(int q) {
+    for (size_t k = 0; k < sweep_.accumulators.size(); ++k)
+      if (sweep_of(sweep_.accumulators[k]) == q) write_merge(k);
+    if (sweep_.split > 1 && !sweep_.cluster) merge_blocks();
+    for (size_t i = 0; i < part_.nodes.size(); ++i) {
+      const Node& n = part_.nodes[NodeId(i)];
+      if (n.kind == Node::kReduce && phase_[i] == q + 1) write_result(NodeId(i));
+    }
+  }
+
+  void write_merge(size_t k) {
+    const Accumulator& a = sweep_.accumulators[k];
+    const std::string& name = names_of_accumulators_[k];
+    if (sweep_.group == 1) return;  // (a cluster's blocks have more threads)
+    if (sweep_.across) {
+      line("fs_merge_column<" + number(sweep_.group) + ", " + number(sweep_.rows) + ">(" + name + ");");
+    } else if (sweep_.group <= 32) {
+      line(name + " = fs_merge_lanes<" + number(sweep_.group) + ">(" + name + ");");
+    } else {
+      const std::string shared = shared_.insert(k).second ? name + "_shared" : "";
+      if (!shared.empty()) line("__shared__ " + state_type(a) + " " + shared + "[" + number(kernel_.block / 32) + "];");
+      line(name + " = fs_merge_row<" + number(sweep_.group) + ">(" + name + ", " + name + "_shared);");
+    }
+    if (!sweep_.cluster) return;
+    line("__shared__ " + state_type(a) + " " + name + "_of_block;");
+    line(name + " = fs_merge_cluster<" + number(sweep_.split) + ">(" + name + ", &" + name + "_of_block);");
+  }
+
+  // Blocks that share a row leave their states; the last of them merges all, always in the same order.
+  void merge_blocks() {
+    const std::string split = number(sweep_.split), row = lanes_across() ? "(t * " + number(part_.vector) + " + lane)" : "t";
+    const std::string states = lanes_across() ? "(" + size(rows_) + " * " + number(part_.vector) + ")" : size(rows_);
+    auto place = [&](size_t k, const std::string& block) {
+      const Accumulator& a = sweep_.accumulators[k];
+      return "((" + state_type(a) + " *)" + buffers_[a.partials.index] + ")[" + block + " * " + states + " + " + row + "]";
+    };
+    open("if (" + std::string(sweep_.group > 1 ? "member == 0" : "true") + (row_condition_.empty() ? "" : " && " + row_condition_) + ") {");
+    for (size_t k = 0; k < sweep_.accumulators.size(); ++k) for_lanes(place(k, "(blockIdx.x % " + split + ")") + " = " + state(k) + ";");
+    close();
+    line("if (!fs_last_block(&" + kernel_.name + "_tickets[blockIdx.x / " + split + "], " + split + ")) return;");
+    for (size_t k = 0; k < sweep_.accumulators.size(); ++k) for_lanes(state(k) + " = " + initial_text(sweep_.accumulators[k]) + ";");
+    open("for (int block = member; block < " + split + "; block += " + number(sweep_.group) + ") {");
+    for (size_t k = 0; k < sweep_.accumulators.size(); ++k) for_lanes(state(k) + ".merge(" + place(k, "block") + ");");
+    close();
+    for (size_t k = 0; k < sweep_.accumulators.size(); ++k) write_merge(k);
+  }
+
+  void write_result(NodeId id) {
+    const size_t i = id.index;
+    const Node& n = part_.nodes[id];
+    const Accumulator& a = sweep_.accumulators[n.accumulator];
+    const std::string type = register_type(n.dtype), comment = "  // " + op_comment(graph_, n.op);
+    const std::string from = sweep_.across && !is_array(i) ? names_of_accumulators_[n.accumulator] + "[0]" : state(n.accumulator);
+    const std::string value = result_text(graph_, n, a, from, wide());
+    if (!is_array(i)) return line("const " + type + " " + names_[i] + " = " + value + ";" + comment);
+    line(type + " " + names_[i] + "[" + number(part_.vector) + "];" + comment);
+    for_lanes(ref(id) + " = " + value + ";");
+  }
+
+  const Sweep& sweep_;
+  std::vector<int> phase_;
+  Size rows_, positions_;
+  std::vector<std::string> names_of_accumulators_, names_of_columns_;
+  std::string row_condition_, first_position_ = "member", end_;
+  std::map<size_t, int> first_sweep_;  // of kept values: the one that computes them
+  std::set<size_t> held_, shared_;
+};
+
+}  // namespace
+
+std::string emit_rows(const Graph& graph, const Kernel& kernel, const Part& part, const std::vector<std::string>& buffers,
+                      const NameScope& scope, bool contract, const std::string& indent) {
+  return RowWriter(graph, kernel, part, buffers, contract, scope, indent).write();
+}
+
+std::string emit_tickets(const Kernel& kernel) {
+  const Part& part = kernel.parts[0];
+  if (!part.sweep || part.sweep->split == 1 || part.sweep->cluster) return "";
+  const int64_t blocks = part.grid.elems.value() / part.sweep->split;
+  return "__device__ unsigned " + kernel.name + "_tickets[" + number(blocks) + "];  // blocks that have finished; 0 between launches\n";
+}
+
+}  // namespace fusec

@@ -1,0 +1,60 @@
+#include "kernel/accumulator.h"
+
+#include "support/check.h"
+
+namespace fusec {
+
+Accumulator::Kind accumulator_kind(OpKind kind) {
+  switch (kind) {
+    case OpKind::kSum:
+    case OpKind::kMean:
+      return Accumulator::kSum;
+    case OpKind::kProd:
+      return Accumulator::kProd;
+    case OpKind::kMax:
+      return Accumulator::kMax;
+    case OpKind::kMin:
+      return Accumulator::kMin;
+    case OpKind::kAll:
+      return Accumulator::kAll;
+    case OpKind::kAny:
+      return Accumulator::kAny;
+    case OpKind::kArgmax:
+      return Accumulator::kArgmax;
+    case OpKind::kArgmin:
+      return Accumulator::kArgmin;
+    case OpKind::kVar:
+    case OpKind::kVarMean:
+      return Accumulator::kMoments;
+    case OpKind::kLogsumexp:
+      return Accumulator::kLogsumexp;
+    default:
+      FUSEC_CHECK(false, std::string(name_of(kind)) + " is no reduction");
+  }
+  return Accumulator::kSum;
+}
+
+DType accumulator_dtype(OpKind kind, DType operand, DType result) {
+  const bool selects = kind == OpKind::kMax || kind == OpKind::kMin || kind == OpKind::kArgmax || kind == OpKind::kArgmin;
+  const DType of = selects ? operand : result;
+  if (kind == OpKind::kAll || kind == OpKind::kAny) return DType::kI32;
+  if (is_float(of)) return of == DType::kF64 || (is_float(operand) && operand == DType::kF64) ? DType::kF64 : DType::kF32;
+  return selects && of != DType::kI64 ? DType::kI32 : DType::kI64;
+}
+
+int state_bytes(const Accumulator& a) {
+  const int value = bytes_of(a.dtype);
+  switch (a.kind) {
+    case Accumulator::kArgmax:
+    case Accumulator::kArgmin:
+      return 16;
+    case Accumulator::kMoments:
+      return 3 * value;
+    case Accumulator::kLogsumexp:
+      return 2 * value;
+    default:
+      return value;
+  }
+}
+
+}  // namespace fusec

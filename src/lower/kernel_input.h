@@ -1,0 +1,27 @@
+// What a schedule is given: the values to store, and where the values that it does not compute lie.
+#pragma once
+
+#include <functional>
+
+#include "kernel/kernel.h"
+#include "lower/trace.h"
+#include "segment/target.h"
+
+namespace fusec {
+
+struct KernelInput {
+  const Graph& graph;
+  const Target& target;
+  const IdVec<ValueId, bool>& computed;           // values that the kernel computes
+  std::function<Place(ValueId)> place;            // of values it reads
+  std::function<KernelArg(const Size&)> scratch;  // memory of so many bytes for this kernel alone
+  struct Stored {
+    ValueId value;
+    BufferId buffer;
+    std::vector<Size> strides;
+  };
+  std::vector<Stored> stores;
+  std::map<OpId, RowTrace::Parts> reduced_before = {};
+};
+
+}  // namespace fusec
