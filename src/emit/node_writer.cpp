@@ -73,7 +73,8 @@ void NodeWriter::declare_dims(const std::vector<AtomId>& dims, const std::string
 
 std::string NodeWriter::address(BufferId buffer, const Index& index) const {
   const std::string text = index_text(part_.space, index, wide());
-  return buffers_[buffer.index] + " + " + (text.find('-') == std::string::npos ? text : "(" + text + ")");
+  const std::string sign = wide() || part_.space.is_nonnegative(index) ? "" : "(int)";  // (of lanes outside a row)
+  return buffers_[buffer.index] + " + " + (text.find('-') == std::string::npos ? text : sign + "(" + text + ")");
 }
 
 void NodeWriter::mark_used() {

@@ -37,6 +37,7 @@ class RowWriter : NodeWriter {
   std::string write() {
     if (sweep_.blocks > 0) open_rows();
     else write_row_index();
+    declare_staged();
     const int sweeps = count_sweeps();
     for (int q = 0; q < sweeps; ++q) {
       write_row_values(q);
@@ -155,6 +156,7 @@ class RowWriter : NodeWriter {
     const std::vector<bool> needed = needed_in(0, {});
     for (size_t i = 0; i < part_.nodes.size(); ++i) {
       const Node& n = part_.nodes[NodeId(i)];
+      if (sweep_.accumulators.empty()) break;  // nothing to wait for within a row
       const bool of_row = std::any_of(part_.dims.begin(), part_.dims.end(), [&](AtomId v) { return part_.space.depends_on(n.index, v); });
       if (n.kind != Node::kLoad || !of_row || (in_u_[i] ? !needed[i] : in_lane_[i] || !n.guard.empty())) continue;
       next_.push_back(NodeId(i));
@@ -334,8 +336,34 @@ class RowWriter : NodeWriter {
     }
     if (loads.empty()) return;
     open_positions(begin);
-    for (NodeId id : loads) write_load(id);
+    for (NodeId id : loads) {
+      const bool staged = std::find(sweep_.staged.begin(), sweep_.staged.end(), id) != sweep_.staged.end();
+      const std::string place =
+          names_[id.index] + "_held[p" + (end_.empty() && first_position_ == "member" ? "" : " - (first - member)") + "]";
+      if (staged && held_.contains(id.index)) {
+        line(names_[id.index] + "[u] = " + place + ";");
+        continue;
+      }
+      write_load(id);
+      if (staged) line(place + " = " + names_[id.index] + "[u];"), held_.insert(id.index);
+    }
     close();
+  }
+
+  // What stays in shared memory from sweep to sweep: every thread reads only what it wrote.
+  void declare_staged() {
+    if (sweep_.staged.empty()) return;
+    line("extern __shared__ __align__(16) unsigned char fs_held[];");
+    const int64_t places = chunk();
+    int64_t offset = 0;
+    for (NodeId id : sweep_.staged) {
+      const Node& n = part_.nodes[id];
+      const bool lanes = in_lane_[id.index];
+      const std::string type =
+          lanes ? "Vec<" + std::string(storage_type(n.dtype)) + ", " + number(part_.vector) + ">" : storage_type(n.dtype);
+      line(type + " *" + names_[id.index] + "_held = (" + type + " *)(fs_held" + (offset > 0 ? " + " + number(offset) : "") + ");");
+      offset += places * bytes_of(n.dtype) * (lanes ? part_.vector : 1);
+    }
   }
 
   void write_values(const Scope& scope, const std::string& begin) {

@@ -17,13 +17,13 @@ constexpr int64_t kKeptBytes = 128;          // of computed values, beside those
 constexpr int64_t kDearInstructions = 8;
 constexpr int kBlock = 128, kAcrossBlock = 256, kMaxBlock = 1024;
 constexpr int64_t kMaxSteps = 16;
-constexpr int kClusterBlock = 512, kMaxCluster = 8;  // (portable)
-constexpr int kMaxColumns = 32;                      // threads along the rows, where the lane runs over them
-constexpr int64_t kBlocksWanted = 32;                // on a multiprocessor, before blocks stop sharing rows
-constexpr int64_t kColumnBytes = 64;                 // of states that a thread keeps for its positions
+constexpr int kSharedBlock = 512, kMaxCluster = 8;  // (portable)
+constexpr int64_t kReservedBytes = 1024;            // of shared memory a block: the system's, and merged states
+constexpr int kMaxColumns = 32;                     // threads along the rows, where the lane runs over them
+constexpr int64_t kBlocksWanted = 32;               // on a multiprocessor, before blocks stop sharing rows
+constexpr int64_t kColumnBytes = 64;                // of states that a thread keeps for its positions
 constexpr int kColumnBlock = 512;
 constexpr int64_t kLeastSkewedVectors = 8;  // in a row
-constexpr int kClustersResident = 2;        // blocks on a multiprocessor: one computes while the other loads
 constexpr int64_t kMaxSplit = 4096;
 constexpr int64_t kThreadsWanted = 1024;
 constexpr int64_t kInlinePositions = 16;  // that one thread reduces alone
@@ -142,6 +142,16 @@ std::vector<NodeId> choose_kept(const Graph& graph, const Part& part, int64_t by
   return kept;
 }
 
+// Loads along the row that a later sweep needs again.
+std::vector<NodeId> choose_staged(const Part& part) {
+  const std::vector<bool> along = along_row(part);
+  const std::vector<uint64_t> used = uses(part, phases(part), along);
+  std::vector<NodeId> staged;
+  for (size_t i = 0; i < part.nodes.size(); ++i)
+    if (part.nodes[NodeId(i)].kind == Node::kLoad && along[i] && std::popcount(used[i]) > 1) staged.push_back(NodeId(i));
+  return staged;
+}
+
 struct Traffic {
   int64_t first = 0;  // bytes that a position loads in the first sweep
   int64_t held = 0;   // bytes that a later sweep needs again
@@ -215,6 +225,24 @@ bool schedule_columns(const Graph& graph, const Target& target, const std::funct
   return true;
 }
 
+// A row that registers cannot hold: in the shared memory of one block, or of a cluster, of which several fit on a multiprocessor.
+void hold_in_shared_memory(const Target& target, int64_t bytes, int64_t positions, Kernel& kernel, int64_t& group) {
+  Sweep& sweep = *kernel.parts[0].sweep;
+  const int64_t block_limit = target.shared_bytes_per_block - kReservedBytes;
+  const int64_t largest_cluster = target_has_clusters(target) ? kMaxCluster : 1;
+  for (int64_t share : {int64_t{3}, int64_t{2}, int64_t{1}})
+    for (int64_t blocks = 1; blocks <= largest_cluster; blocks *= 2) {
+      const int64_t most = block_limit / share - kReservedBytes, chunk = ceil_div(ceil_div(positions, blocks), kSharedBlock) * kSharedBlock;
+      if (chunk * bytes > most) continue;
+      group = kSharedBlock;
+      sweep.split = static_cast<int>(blocks);
+      sweep.cluster = blocks > 1;
+      kernel.blocks_resident = static_cast<int>(share);
+      sweep.staged = choose_staged(kernel.parts[0]);
+      return;
+    }
+}
+
 void schedule_rows(const Graph& graph, const Target& target, const std::function<KernelArg(const Size&)>& scratch, Kernel& kernel) {
   Part& part = kernel.parts[0];
   Sweep& sweep = *part.sweep;
@@ -242,24 +270,17 @@ void schedule_rows(const Graph& graph, const Target& target, const std::function
     group = std::min<int64_t>(group, 512);
     while (group < kMaxBlock / 2 && group < positions && rows * group < target.multiprocessors * kThreadsWanted) group *= 2;
   }
-  // Larger groups, then clusters of blocks, while that lets the row be held.
+  // Larger groups, while that lets the row be held.
   const int64_t most = kMaxBlock / sweep.rows;
-  auto fits = [&](int64_t g, int64_t blocks, int64_t most_bytes) {
-    const int64_t each = ceil_div(positions, g * blocks), bytes = each * t.held;
-    return each <= kMaxSteps && bytes <= (g * sweep.rows == kMaxBlock ? kHeldBytesOfLargest : most_bytes);
+  auto fits = [&](int64_t g) {
+    const int64_t bytes = ceil_div(positions, g) * t.held;
+    return ceil_div(positions, g) <= kMaxSteps && bytes <= (g * sweep.rows == kMaxBlock ? kHeldBytesOfLargest : kHeldBytes);
   };
-  int64_t holding = group, blocks = 1;
-  while (holding < most && !fits(holding, 1, kHeldBytes)) holding *= 2;
-  const bool clusters = target_has_clusters(target) && !sweep.across && t.sweeps + t.stores_along > 1 && position_count.is_constant();
-  bool fitting = fits(holding, 1, kHeldBytes);
-  for (int64_t bytes : {kHeldBytes / 2, kHeldBytes}) {
-    if (fitting || !clusters) break;
-    holding = kClusterBlock;
-    for (blocks = 2; blocks < kMaxCluster && !fits(holding, blocks, bytes);) blocks *= 2;
-    fitting = fits(holding, blocks, bytes);
-  }
-  sweep.held = t.held > 0 && position_count.is_constant() && fitting;
-  if (sweep.held) group = holding, sweep.split = static_cast<int>(blocks), sweep.cluster = blocks > 1;
+  int64_t holding = group;
+  while (holding < most && !fits(holding)) holding *= 2;
+  sweep.held = t.held > 0 && position_count.is_constant() && fits(holding);
+  if (sweep.held) group = holding;
+  else if (!sweep.across && t.held > 0 && position_count.is_constant()) hold_in_shared_memory(target, t.held, positions, kernel, group);
   sweep.group = static_cast<int>(group);
   if (!sweep.across) sweep.rows = static_cast<int>(std::max<int64_t>(1, kBlock / group));
   kernel.block = sweep.group * sweep.rows;
@@ -278,8 +299,12 @@ void schedule_rows(const Graph& graph, const Target& target, const std::function
   sweep.steps = static_cast<int>(sweep.held || (position_count.is_constant() && whole <= (group == 1 ? kInlinePositions : in_flight))
                                      ? std::max<int64_t>(whole, 1)
                                      : in_flight);
-  if (sweep.held) sweep.kept = choose_kept(graph, part, sweep.cluster ? 0 : kKeptBytes);
-  if (sweep.cluster) kernel.blocks_resident = kClustersResident;
+  if (sweep.held) sweep.kept = choose_kept(graph, part, kKeptBytes);
+  if (sweep.skewed) kernel.blocks_resident = static_cast<int>(std::max<int64_t>(1, kThreadsWanted / kernel.block));
+  if (!sweep.staged.empty()) {
+    const int64_t round = group * sweep.steps;
+    kernel.dynamic_bytes = static_cast<int>(ceil_div(positions, sweep.split * round) * round * t.held);
+  }
   if (sweep.cluster) {
     part.grid = {row_count * Size(sweep.split), 1};
   } else if (sweep.split > 1) {
