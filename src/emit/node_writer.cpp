@@ -73,7 +73,8 @@ void NodeWriter::declare_dims(const std::vector<AtomId>& dims, const std::string
 
 std::string NodeWriter::address(BufferId buffer, const Index& index) const {
   const std::string text = index_text(part_.space, index, wide());
-  return buffers_[buffer.index] + " + " + (text.find('-') == std::string::npos ? text : "(" + text + ")");
+  const std::string sign = wide() || part_.space.is_nonnegative(index) ? "" : "(int)";  // (of lanes outside a row)
+  return buffers_[buffer.index] + " + " + (text.find('-') == std::string::npos ? text : sign + "(" + text + ")");
 }
 
 void NodeWriter::mark_used() {
@@ -159,7 +160,7 @@ void NodeWriter::write_load(NodeId id) {
   if (const int width = access_width(n.index); width > 0) {
     const std::string from = address(n.buffer, without_lane(n.index));
     std::string text = "fs_load<" + lanes + ", " + std::to_string(width) + ">(" + from + ")";
-    if (part_.has_tail) text = "whole ? " + text + " : fs_load_some<" + lanes + ">(" + from + ", count)";
+    if (has_idle_lanes()) text = "whole ? " + text + " : fs_load_some<" + lanes + ">(" + from + ", " + lane_range() + ")";
     if (!in_u_[i] && guard.empty()) {
       line("const " + vec + target + " = " + text + ";");
       return;
@@ -169,7 +170,7 @@ void NodeWriter::write_load(NodeId id) {
   } else {
     if (!in_u_[i]) line(vec + target + " = {};");
     std::string condition = guard;
-    if (part_.has_tail) condition += (condition.empty() ? "" : " && ") + std::string("lane < count");
+    if (has_idle_lanes()) condition += (condition.empty() ? "" : " && ") + std::string(lane_condition());
     line("#pragma unroll");
     line("for (int lane = 0; lane < " + lanes + "; ++lane) " + (condition.empty() ? "" : "if (" + condition + ") ") + target +
          ".at[lane] = " + pointer + "[" + index_text(part_.space, n.index, wide()) + "];");
@@ -313,7 +314,7 @@ void NodeWriter::write_lanes(const Scope& scope, const std::vector<const Store*>
       continue;
     }
     std::string guard = store_guard(s);
-    if (part_.has_tail) guard += (guard.empty() ? "" : " && ") + std::string("lane < count");
+    if (has_idle_lanes()) guard += (guard.empty() ? "" : " && ") + std::string(lane_condition());
     line((guard.empty() ? "" : "if (" + guard + ") ") + buffers_[s.buffer.index] + "[" + index_text(part_.space, s.index, wide()) +
          "] = " + value + ";");
   }
@@ -325,12 +326,12 @@ void NodeWriter::write_lanes(const Scope& scope, const std::vector<const Store*>
     const std::string store = "fs_store<" + std::to_string(access_width(s.index)) + ">(" + to + ", " + results[k] + ");";
     const std::string guard = store_guard(s);
     const std::string prefix = guard.empty() ? "" : "if (" + guard + ") ";
-    if (!part_.has_tail) {
+    if (!has_idle_lanes()) {
       line(prefix + store);
     } else {
       open(prefix + "{");
       line("if (whole) " + store);
-      line("else fs_store_some(" + to + ", " + results[k] + ", count);");
+      line("else fs_store_some(" + to + ", " + results[k] + ", " + lane_range() + ");");
       close();
     }
   }

@@ -54,6 +54,10 @@ class NodeWriter {
   int access_width(const Index& index) const;
   Index without_lane(const Index& index) const;
   static std::string zero(DType dtype);
+  // True where the first or the last vector of a row has lanes outside it: `before` and from `count` on.
+  bool has_idle_lanes() const { return part_.has_tail || (part_.sweep && part_.sweep->skewed); }
+  const char* lane_condition() const { return part_.has_tail ? "lane < count" : "lane >= before && lane < count"; }
+  const char* lane_range() const { return part_.has_tail ? "0, count" : "before, count"; }
   void write_load(NodeId id);
   std::string value_text(const Node& n);
   // sin and cos of one f32 value share their range reduction.

@@ -37,6 +37,7 @@ class RowWriter : NodeWriter {
   std::string write() {
     if (sweep_.blocks > 0) open_rows();
     else write_row_index();
+    declare_staged();
     const int sweeps = count_sweeps();
     for (int q = 0; q < sweeps; ++q) {
       write_row_values(q);
@@ -135,6 +136,7 @@ class RowWriter : NodeWriter {
            initial_text(sweep_.columns[c].accumulator) + ";");
     }
     close();
+    prefetch();
     const std::string cast = wide() ? "(long long)" : "";
     open("for (" + type + " begin_row = " + cast + "blockIdx.x * " + rows + "; begin_row < " + size(rows_) +
          "; begin_row += " + number(int64_t{sweep_.blocks} * sweep_.rows) + ") {");
@@ -146,10 +148,67 @@ class RowWriter : NodeWriter {
       row_condition_ = "t0 < " + size(rows_);
     }
     write_row_dims();
+    if (!next_.empty()) write_next_loads("begin_row + " + number(int64_t{sweep_.blocks} * sweep_.rows));
+  }
+
+  // The next row's loads are on the way while this row is computed. Declares and fills what the first row needs.
+  void prefetch() {
+    const std::vector<bool> needed = needed_in(0, {});
+    for (size_t i = 0; i < part_.nodes.size(); ++i) {
+      const Node& n = part_.nodes[NodeId(i)];
+      if (sweep_.accumulators.empty()) break;  // nothing to wait for within a row
+      const bool of_row = std::any_of(part_.dims.begin(), part_.dims.end(), [&](AtomId v) { return part_.space.depends_on(n.index, v); });
+      if (n.kind != Node::kLoad || !of_row || (in_u_[i] ? !needed[i] : in_lane_[i] || !n.guard.empty())) continue;
+      next_.push_back(NodeId(i));
+      held_.insert(i);
+      declare_load(NodeId(i), names_[i]);
+    }
+    if (next_.empty()) return;
+    const std::string first = number(sweep_.rows);
+    write_next_loads(std::string(wide() ? "(long long)" : "") + "blockIdx.x" + (sweep_.rows > 1 ? " * " + first : ""), false);
+  }
+
+  void write_next_loads(const std::string& row, bool following = true) {
+    std::vector<std::string> names = names_;
+    if (following)
+      for (NodeId id : next_) {
+        names_[id.index] = scope_.take(names[id.index] + "_next");
+        declare_load(id, names_[id.index]);
+        names_of_next_[id.index] = names_[id.index];
+      }
+    const std::string inside = row + (sweep_.rows > 1 ? " + threadIdx.x / " + number(sweep_.group) : "");
+    open("if (const " + std::string(index_type()) + " t = " + inside + "; t < " + size(rows_) + ") {");
+    write_row_dims();
+    for (NodeId id : next_)
+      if (const Node& n = part_.nodes[id]; !in_u_[id.index])
+        line(names_[id.index] + " = " + buffers_[n.buffer.index] + "[" + index_text(part_.space, n.index, wide()) + "];");
+    open_positions("member");
+    for (NodeId id : next_)
+      if (in_u_[id.index]) write_load(id);
+    close();
+    close();
+    names_ = std::move(names);
+  }
+
+  void declare_load(NodeId id, const std::string& name) {
+    const Node& n = part_.nodes[id];
+    const std::string type = storage_type(n.dtype), count = "[" + number(sweep_.steps) + "]";
+    if (!in_u_[id.index]) return line(type + " " + name + " = {};");
+    line((in_lane_[id.index] ? "Vec<" + type + ", " + number(part_.vector) + "> " : type + " ") + name + count +
+         (in_lane_[id.index] ? " = {};" : ";"));
   }
 
   void close_rows() {
     if (!shared_.empty()) line("__syncthreads();  // before the next row's states");
+    if (!next_.empty()) {
+      line("#pragma unroll");
+      open("for (int u = 0; u < " + number(sweep_.steps) + "; ++u) {");
+      for (NodeId id : next_)
+        if (in_u_[id.index]) line(names_[id.index] + "[u] = " + names_of_next_.at(id.index) + "[u];");
+      close();
+      for (NodeId id : next_)
+        if (!in_u_[id.index]) line(names_[id.index] + " = " + names_of_next_.at(id.index) + ";");
+    }
     close();
     const std::string slot =
         sweep_.rows == 1 ? "blockIdx.x" : "(blockIdx.x * " + number(sweep_.rows) + " + threadIdx.x / " + number(sweep_.group) + ")";
@@ -193,6 +252,13 @@ class RowWriter : NodeWriter {
     line("const " + std::string(index_type()) + " p = " + begin + " + " + step + ";");
     if (!chunks_fit()) line("if (p >= " + size(positions_) + ") break;");
     declare_dims(sweep_.dims, "p");
+    if (!sweep_.skewed) return;
+    const std::string lanes = number(part_.vector), elems = size(sweep_.row_elems), signed_type = wide() ? "long long" : "int";
+    line("const " + signed_type + " at = (" + signed_type + ")(" + index_text(part_.space, *sweep_.skewed, wide()) +
+         ");  // of lane 0 in the row");
+    line("const int before = at < 0 ? (int)-at : 0, count = " + elems + " - at < " + lanes + " ? (int)(" + elems + " - at) : " + lanes +
+         ";");
+    line("const bool whole = before == 0 && count == " + lanes + ";");
   }
 
   // --- sweeps
@@ -233,7 +299,7 @@ class RowWriter : NodeWriter {
       const Accumulator& a = sweep_.accumulators[k];
       if (sweep_of(a) != q) continue;
       write_initial(k);
-      scope.statements.push_back(add_text(a, state(k)));
+      scope.statements.push_back((sweep_.skewed ? "if (" + std::string(lane_condition()) + ") " : "") + add_text(a, state(k)));
     }
     for (size_t c = 0; c < sweep_.columns.size(); ++c) {
       const Accumulator& a = sweep_.columns[c].accumulator;
@@ -266,14 +332,38 @@ class RowWriter : NodeWriter {
       const Node& n = part_.nodes[NodeId(i)];
       if (n.kind != Node::kLoad || !in_u_[i] || !needed[i] || (sweep_.held && !held_.insert(i).second)) continue;
       loads.push_back(NodeId(i));
-      const std::string type = storage_type(n.dtype), count = "[" + number(sweep_.steps) + "]";
-      line((in_lane_[i] ? "Vec<" + type + ", " + number(part_.vector) + "> " : type + " ") + names_[i] + count +
-           (in_lane_[i] ? " = {};" : ";"));
+      declare_load(NodeId(i), names_[i]);
     }
     if (loads.empty()) return;
     open_positions(begin);
-    for (NodeId id : loads) write_load(id);
+    for (NodeId id : loads) {
+      const bool staged = std::find(sweep_.staged.begin(), sweep_.staged.end(), id) != sweep_.staged.end();
+      const std::string place =
+          names_[id.index] + "_held[p" + (end_.empty() && first_position_ == "member" ? "" : " - (first - member)") + "]";
+      if (staged && held_.contains(id.index)) {
+        line(names_[id.index] + "[u] = " + place + ";");
+        continue;
+      }
+      write_load(id);
+      if (staged) line(place + " = " + names_[id.index] + "[u];"), held_.insert(id.index);
+    }
     close();
+  }
+
+  // What stays in shared memory from sweep to sweep: every thread reads only what it wrote.
+  void declare_staged() {
+    if (sweep_.staged.empty()) return;
+    line("extern __shared__ __align__(16) unsigned char fs_held[];");
+    const int64_t places = chunk();
+    int64_t offset = 0;
+    for (NodeId id : sweep_.staged) {
+      const Node& n = part_.nodes[id];
+      const bool lanes = in_lane_[id.index];
+      const std::string type =
+          lanes ? "Vec<" + std::string(storage_type(n.dtype)) + ", " + number(part_.vector) + ">" : storage_type(n.dtype);
+      line(type + " *" + names_[id.index] + "_held = (" + type + " *)(fs_held" + (offset > 0 ? " + " + number(offset) : "") + ");");
+      offset += places * bytes_of(n.dtype) * (lanes ? part_.vector : 1);
+    }
   }
 
   void write_values(const Scope& scope, const std::string& begin) {
@@ -290,7 +380,7 @@ class RowWriter : NodeWriter {
   void write_row_values(int q) {
     if (q == 0)
       for (size_t i = 0; i < part_.nodes.size(); ++i)
-        if (part_.nodes[NodeId(i)].kind == Node::kLoad && !in_u_[i]) write_load(NodeId(i));
+        if (part_.nodes[NodeId(i)].kind == Node::kLoad && !in_u_[i] && !held_.contains(i)) write_load(NodeId(i));
     write_scope({false, [&](size_t i) { return phase_[i] == q; }, {}, {}});
     for (size_t i = 0; i < part_.nodes.size(); ++i)
       if (const NodeId divisor = row_divisor(i); divisor.valid() && phase_[divisor.index] == q && !reciprocals_.contains(divisor.index)) {
@@ -417,6 +507,8 @@ class RowWriter : NodeWriter {
   std::string row_condition_, first_position_ = "member", end_;
   std::map<size_t, int> first_sweep_;  // of kept values: the one that computes them
   std::set<size_t> held_, shared_;
+  std::vector<NodeId> next_;  // loads that are made a row ahead
+  std::map<uint32_t, std::string> names_of_next_;
 };
 
 }  // namespace

@@ -190,8 +190,9 @@ class Lowering {
 
   static bool reads_for_deviations(const Kernel& kernel) {
     const Sweep& sweep = *kernel.parts[0].sweep;
-    return !sweep.held && std::any_of(sweep.accumulators.begin(), sweep.accumulators.end(),
-                                      [](const Accumulator& a) { return a.kind == Accumulator::kDeviations; });
+    return !sweep.held && sweep.staged.empty() &&
+           std::any_of(sweep.accumulators.begin(), sweep.accumulators.end(),
+                       [](const Accumulator& a) { return a.kind == Accumulator::kDeviations; });
   }
 
   // What may overwrite an input waits until the row has been read.
@@ -356,6 +357,7 @@ class Lowering {
     launch.segment = kernel.segment;
     launch.kernel = kernel.name;
     launch.block = static_cast<uint32_t>(kernel.block);
+    launch.shared_bytes = static_cast<uint32_t>(kernel.dynamic_bytes);
     for (const Buffer& b : kernel.buffers) {
       launch.args.push_back(b.arg);
       launch.arg_dtypes.push_back(b.dtype);
@@ -373,6 +375,7 @@ class Lowering {
     if (largest->sweep) {
       launch.schedule.emplace_back("threads_per_row", largest->sweep->group);
       launch.schedule.emplace_back("rows_per_block", largest->sweep->rows);
+      if (!largest->sweep->staged.empty()) launch.schedule.emplace_back("held_in_shared_memory", 1);
       if (largest->sweep->held) launch.schedule.emplace_back("held_in_registers", 1);
       if (largest->sweep->split > 1) launch.schedule.emplace_back("blocks_per_row", largest->sweep->split);
     }
