@@ -393,6 +393,19 @@ __device__ __forceinline__ float fs_normal(unsigned long long seed, unsigned lon
   return radius * (i % 2 == 0 ? cospi(turn) : sinpi(turn));
 }
 )"},
+    {"fs_index", R"(// The index where it lies in [0, extent), else `extent`; of those that do not, the first to come is recorded.
+__device__ __noinline__ void fs_record_index(long long* record, int check, long long position, long long index, long long extent) {
+  if (atomicCAS((unsigned long long*)record, 0ull, (unsigned long long)check) != 0) return;
+  record[1] = position;
+  record[2] = index;
+  record[3] = extent;
+}
+__device__ __forceinline__ long long fs_index(long long index, long long extent, long long* record, int check, long long position) {
+  if (index >= 0 && index < extent) return index;
+  fs_record_index(record, check, position, index, extent);
+  return extent;
+}
+)"},
     {"fs_square", R"(template <class T>
 __device__ __forceinline__ T fs_square(T x) { return x * x; }
 )"},

@@ -144,42 +144,37 @@ class RowWriter : NodeWriter {
     if (scope.stores.empty() && scope.statements.empty()) return;
     store_condition_ = row_condition_;
     if (sweep_.held) {
-      write_loads(needed, first_position_);
+      write_sweep_loads(needed, first_position_);
       write_values(scope, first_position_);
     } else if (loops()) {
       open("for (" + std::string(index_type()) + " begin = " + first_position_ + "; begin < " + size(positions_) +
            "; begin += " + number(reach() * sweep_.steps) + ") {");
-      write_loads(needed, "begin");
+      write_sweep_loads(needed, "begin");
       write_values(scope, "begin");
       close();
     } else {
       open("{");
-      write_loads(needed, first_position_);
+      write_sweep_loads(needed, first_position_);
       write_values(scope, first_position_);
       close();
     }
   }
 
   // All loads of a round come first, to be in flight together.
-  void write_loads(const std::vector<bool>& needed, const std::string& begin) {
-    std::vector<NodeId> loads;
-    for (size_t i = 0; i < part_.nodes.size(); ++i) {
-      const Node& n = part_.nodes[NodeId(i)];
-      if (n.kind != Node::kLoad || !in_u_[i] || !needed[i] || (sweep_.held && !held_.insert(i).second)) continue;
-      loads.push_back(NodeId(i));
-      const std::string type = storage_type(n.dtype), count = "[" + number(sweep_.steps) + "]";
-      line((in_lane_[i] ? "Vec<" + type + ", " + number(part_.vector) + "> " : type + " ") + names_[i] + count +
-           (in_lane_[i] ? " = {};" : ";"));
-    }
-    if (loads.empty()) return;
-    open_positions(begin);
-    for (NodeId id : loads) write_load(id);
-    close();
+  void write_sweep_loads(const std::vector<bool>& needed, const std::string& begin) {
+    if (!sweep_.held)
+      for (size_t i = 0; i < part_.nodes.size(); ++i)
+        if (in_u_[i] && is_early(i)) written_.erase(static_cast<uint32_t>(i));
+    auto wanted = [&](size_t i) { return needed[i] && !held_.contains(i); };
+    write_loads(true, wanted, [&] { open_positions(begin); });
+    if (sweep_.held)
+      for (size_t i = 0; i < part_.nodes.size(); ++i)
+        if (needed[i] && in_u_[i] && part_.nodes[NodeId(i)].kind == Node::kLoad) held_.insert(i);
   }
 
   void write_values(const Scope& scope, const std::string& begin) {
     for (size_t i = 0; i < part_.nodes.size(); ++i)
-      if (in_u_[i]) written_.erase(static_cast<uint32_t>(i));
+      if (in_u_[i] && !is_early(i)) written_.erase(static_cast<uint32_t>(i));
     open_positions(begin);
     write_scope(scope);
     close();
@@ -189,9 +184,7 @@ class RowWriter : NodeWriter {
 
   // What is the same along the row and known before sweep q.
   void write_row_values(int q) {
-    if (q == 0)
-      for (size_t i = 0; i < part_.nodes.size(); ++i)
-        if (part_.nodes[NodeId(i)].kind == Node::kLoad && !in_u_[i]) write_load(NodeId(i));
+    write_loads(false, [&](size_t i) { return phase_[i] == q; }, {});
     write_scope({false, [&](size_t i) { return phase_[i] == q; }, {}, {}});
   }
 
