@@ -28,6 +28,12 @@ std::string parameters(const Graph& graph, const Kernel& kernel, NameScope& scop
   return text;
 }
 
+// The blocks that form a cluster.
+std::string cluster_text(const Kernel& kernel) {
+  const auto& sweep = kernel.parts[0].sweep;
+  return sweep && sweep->cluster ? "__cluster_dims__(" + std::to_string(sweep->split) + ", 1, 1) " : "";
+}
+
 }  // namespace
 
 std::string emit_kernel(const Graph& graph, const Kernel& kernel, bool contract) {
@@ -38,7 +44,8 @@ std::string emit_kernel(const Graph& graph, const Kernel& kernel, bool contract)
     for (size_t i = 0; i < part.space.size(); ++i)
       if (!part.space[AtomId(i)].name.empty()) scope.take(part.space[AtomId(i)].name);
   std::vector<std::string> names;
-  std::string out = emit_tickets(kernel) + "extern \"C\" __global__ void __launch_bounds__(" + std::to_string(kernel.block) + ")\n" + kernel.name + "(";
+  std::string out = emit_tickets(kernel) + "extern \"C\" __global__ void " + cluster_text(kernel) + "__launch_bounds__(" +
+                    std::to_string(kernel.block) + ")\n" + kernel.name + "(";
   out += parameters(graph, kernel, scope, names) + ") {\n";
   std::string first_block;
   int64_t constant_blocks = 0;

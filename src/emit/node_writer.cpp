@@ -123,6 +123,7 @@ std::string NodeWriter::ref(NodeId id) const {
   if (n.kind == Node::kConstant || n.kind == Node::kScalar) return names_[i];
   if (n.kind == Node::kLoad) return load_ref(id);
   if (early_[i]) return names_[i] + (in_u_[i] ? "[u]" : "") + (in_lane_[i] ? "[lane]" : "");
+  if (kept_.contains(id.index)) return names_[i] + "[u]" + (in_lane_[i] ? "[lane]" : "");
   return is_array(i) ? names_[i] + "[lane]" : names_[i];
 }
 
@@ -206,6 +207,8 @@ std::string NodeWriter::value_text(const Node& n) {
   }
   switch (n.kind) {
     case Node::kOp:
+      if (graph_[n.op].kind == OpKind::kDiv && n.dtype == DType::kF32 && reciprocals_.contains(n.in[1].index))
+        return "fs_divide(" + operands[0] + ", " + operands[1] + ", " + reciprocals_.at(n.in[1].index) + ")";
       return op_text(graph_, graph_[n.op], operands, dtypes, contract_);
     case Node::kSelect:
       return guard_text(part_.space, n.guard, wide()) + " ? " + operands[0] + " : " + operands[1];
@@ -254,7 +257,7 @@ void NodeWriter::write_value(NodeId id) {
     const NodeId sine = sine_first ? id : partner, cosine = sine_first ? partner : id;
     std::string args;
     for (NodeId one : {sine, cosine}) {
-      if (!is_array(one.index)) line("float " + names_[one.index] + ";");
+      if (!is_array(one.index) && !kept_.contains(one.index)) line("float " + names_[one.index] + ";");
       args += ", &" + ref(one);
       written_.insert(one.index);
     }
@@ -267,7 +270,7 @@ void NodeWriter::write_value(NodeId id) {
     if (graph_[n.op].kind == OpKind::kSin) text = "fs_sin_bounded(" + ref(n.in[0]) + ")";
     if (graph_[n.op].kind == OpKind::kCos) text = "fs_cos_bounded(" + ref(n.in[0]) + ")";
   }
-  const bool declared = is_array(id.index) || ref(id) != names_[id.index];
+  const bool declared = is_array(id.index) || kept_.contains(id.index) || ref(id) != names_[id.index];
   line((declared ? "" : "const " + std::string(type_of(id.index)) + " ") + ref(id) + " = " + text + ";" + comment);
   written_.insert(id.index);
 }

@@ -94,6 +94,8 @@ class NodeWriter {
   std::vector<bool> early_;  // an index that a load waits for, or part of one
   std::vector<int> level_;
   int levels_ = 0;
+  std::map<uint32_t, std::string> reciprocals_;  // f32 values by which much is divided: the name of what fs_divide takes
+  std::set<uint32_t> kept_;                      // in the repetition, declared before it: [u], [u][lane]
 };
 
 }  // namespace fusec

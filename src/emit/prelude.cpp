@@ -112,11 +112,27 @@ template <class T>
 __device__ __forceinline__ T fs_not(T x) { return (T)~x; }
 )"},
     {"fs_maximum", R"(// NaN if either is NaN; -0 < +0.
-__device__ __forceinline__ float fs_maximum(float a, float b) { return a != a ? a : b != b ? b : a == b ? __int_as_float(__float_as_int(a) & __float_as_int(b)) : a > b ? a : b; }
+__device__ __forceinline__ float fs_maximum(float a, float b) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  float c;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(c) : "f"(a), "f"(b));
+  return c;
+#else
+  return a != a ? a : b != b ? b : a == b ? __int_as_float(__float_as_int(a) & __float_as_int(b)) : a > b ? a : b;
+#endif
+}
 __device__ __forceinline__ double fs_maximum(double a, double b) { return a != a ? a : b != b ? b : a == b ? __longlong_as_double(__double_as_longlong(a) & __double_as_longlong(b)) : a > b ? a : b; }
 )"},
     {"fs_minimum", R"(// NaN if either is NaN; -0 < +0.
-__device__ __forceinline__ float fs_minimum(float a, float b) { return a != a ? a : b != b ? b : a == b ? __int_as_float(__float_as_int(a) | __float_as_int(b)) : a < b ? a : b; }
+__device__ __forceinline__ float fs_minimum(float a, float b) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  float c;
+  asm("min.NaN.f32 %0, %1, %2;" : "=f"(c) : "f"(a), "f"(b));
+  return c;
+#else
+  return a != a ? a : b != b ? b : a == b ? __int_as_float(__float_as_int(a) | __float_as_int(b)) : a < b ? a : b;
+#endif
+}
 __device__ __forceinline__ double fs_minimum(double a, double b) { return a != a ? a : b != b ? b : a == b ? __longlong_as_double(__double_as_longlong(a) | __double_as_longlong(b)) : a < b ? a : b; }
 )"},
     {"fs_clamp", R"(template <class T>
@@ -406,6 +422,21 @@ __device__ __forceinline__ long long fs_index(long long index, long long extent,
   return extent;
 }
 )"},
+    {"fs_inverse", R"(// 1 / b for fs_divide, or NaN where that could not rely on it.
+__device__ __forceinline__ float fs_inverse(float b) {
+  return fabsf(b) > 0x1p-40f && fabsf(b) < 0x1p60f ? __frcp_rn(b) : __int_as_float(0x7fffffff);
+}
+)"},
+    {"fs_divide",
+     R"(// a / b, rounded once, for many a: two corrections of a · (1 / b) by its exact remainder. Near the ends of the range, or for
+// zeros, infinities and NaN, divides.
+__device__ __forceinline__ float fs_divide(float a, float b, float inverse) {
+  float q = __fmul_rn(a, inverse);
+  q = __fmaf_rn(__fmaf_rn(-q, b, a), inverse, q);
+  q = __fmaf_rn(__fmaf_rn(-q, b, a), inverse, q);
+  return fabsf(q) > 0x1p-60f && fabsf(q) < 0x1p60f ? q : __fdiv_rn(a, b);
+}
+)"},
     {"fs_square", R"(template <class T>
 __device__ __forceinline__ T fs_square(T x) { return x * x; }
 )"},
@@ -540,7 +571,8 @@ __device__ __forceinline__ A fs_merge_lanes(A a) {
   return fs_shuffle(a, (int)threadIdx.x % 32 / G * G);
 }
 )"},
-    {"fs_merge_row", R"(// Merges the states of G neighbouring threads, G > 32; all of them get the result. `shared` holds one state for each warp.
+    {"fs_merge_row",
+     R"(// Merges the states of G neighbouring threads, G > 32; all of them get the result. `shared` holds one state for each warp.
 template <int G, class A>
 __device__ __forceinline__ A fs_merge_row(A a, A* shared) {
   constexpr int kWarps = G / 32;
@@ -573,7 +605,35 @@ __device__ __forceinline__ void fs_merge_column(A (&a)[N]) {
   __syncthreads();
 }
 )"},
-    {"fs_last_block", R"(// True in the last of `blocks` blocks that come here: it sees what all of them wrote before. Leaves the ticket at 0.
+    {"fs_cluster_barrier", R"(// Waits for all blocks of the cluster; what they wrote before is seen after.
+__device__ __forceinline__ void fs_cluster_barrier() {
+  asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+)"},
+    {"fs_merge_cluster",
+     R"(// Merges the states of the cluster's B blocks, in the same order everywhere; all threads get the result. `mine`: in shared memory.
+template <int B, class A>
+__device__ __forceinline__ A fs_merge_cluster(A a, A* mine) {
+  if (threadIdx.x == 0) *mine = a;
+  fs_cluster_barrier();
+  A all;
+#pragma unroll
+  for (int block = 0; block < B; ++block) {
+    unsigned words[sizeof(A) / 4], from;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(from) : "r"((unsigned)__cvta_generic_to_shared(mine)), "r"(block));
+#pragma unroll
+    for (int i = 0; i < (int)(sizeof(A) / 4); ++i)
+      asm volatile("ld.shared::cluster.u32 %0, [%1];" : "=r"(words[i]) : "r"(from + 4 * i));
+    A other;
+    memcpy(&other, words, sizeof other);
+    if (block == 0) all = other;
+    else all.merge(other);
+  }
+  return all;
+}
+)"},
+    {"fs_last_block",
+     R"(// True in the last of `blocks` blocks that come here: it sees what all of them wrote before. Leaves the ticket at 0.
 __device__ __forceinline__ bool fs_last_block(unsigned* ticket, unsigned blocks) {
   __shared__ bool is_last;
   __threadfence();

@@ -31,6 +31,7 @@ class RowWriter : NodeWriter {
     prepare();
     used_later_.assign(in_u_.size(), true);  // row values serve every sweep after theirs
     name_accumulators();
+    for (NodeId id : sweep_.kept) kept_.insert(id.index);
   }
 
   std::string write() {
@@ -43,14 +44,18 @@ class RowWriter : NodeWriter {
     }
     write_row_values(sweeps);
     write_row_stores();
+    if (sweep_.cluster) line("fs_cluster_barrier();  // a block's shared memory lives until all have read it");
     return std::move(out_);
   }
 
  private:
-  int64_t reach() const { return int64_t{sweep_.group} * sweep_.split; }  // positions that the threads of a row take at once
+  int64_t round() const { return int64_t{sweep_.group} * sweep_.steps; }  // positions that the threads of a row have in flight
+  // Positions of a row that one block takes, a multiple of the round; not for run-time sizes.
+  int64_t chunk() const { return (positions_.value() + sweep_.split * round() - 1) / (sweep_.split * round()) * round(); }
+  bool chunks_fit() const { return positions_.is_constant() && positions_.value() > 0 && chunk() * sweep_.split == positions_.value(); }
   bool lanes_across() const { return sweep_.across && part_.lane.valid(); }
   bool rows_fill_blocks() const { return rows_.is_constant() && rows_.value() % sweep_.rows == 0; }
-  bool loops() const { return !positions_.is_constant() || positions_.value() > reach() * sweep_.steps; }
+  bool loops() const { return !positions_.is_constant() || chunk() > round(); }
   std::string size(const Size& s) const { return size_text(s, graph_.symbols, wide()); }
 
   int sweep_of(const Accumulator& a) const { return std::max(phase_[a.operand.index], a.mean.valid() ? phase_[a.mean.index] : 0); }
@@ -98,24 +103,40 @@ class RowWriter : NodeWriter {
                         : sweep_.across   ? (sweep_.rows > 1 ? "threadIdx.x / " + rows : "threadIdx.x")
                                           : (sweep_.rows > 1 ? "threadIdx.x % " + group : "threadIdx.x");
     line("const " + type + " member = " + first + ";");
-    if (sweep_.split > 1) first = "blockIdx.x % " + number(sweep_.split) + (sweep_.group > 1 ? " * " + group + " + member" : "");
-    else first = "member";
-    first_position_ = first;
+    if (sweep_.split > 1) write_chunk();
+  }
+
+  // The part of the row's positions that is this block's.
+  void write_chunk() {
+    const std::string type = index_type(), split = number(sweep_.split), all = number(sweep_.split * round());
+    const std::string chunk_text = positions_.is_constant() ? number(chunk()) : "chunk";
+    if (!positions_.is_constant())
+      line("const " + type + " chunk = (" + size(positions_) + " + " + all + " - 1) / " + all + " * " + number(round()) + ";");
+    line("const " + type + " first = blockIdx.x % " + split + " * " + chunk_text + " + member;");
+    first_position_ = "first";
+    if (!loops()) return;
+    line("const " + type + " end = first - member + " + chunk_text +
+         (chunks_fit() ? "" : " < " + size(positions_) + " ? first - member + " + chunk_text + " : " + size(positions_)) + ";");
+    end_ = "end";
   }
 
   // Opens the repetition over the positions `begin` + u · reach.
   void open_positions(const std::string& begin) {
     line("#pragma unroll");
     open("for (int u = 0; u < " + number(sweep_.steps) + "; ++u) {");
-    const std::string step = reach() == 1 ? "u" : "u * " + number(reach());
+    const std::string step = sweep_.group == 1 ? "u" : "u * " + number(sweep_.group);
     line("const " + std::string(index_type()) + " p = " + begin + " + " + step + ";");
-    const int64_t round = reach() * sweep_.steps;
-    const bool exact = positions_.is_constant() && positions_.value() % round == 0 && positions_.value() > 0;
-    if (!exact) line("if (p >= " + size(positions_) + ") break;");
+    if (!chunks_fit()) line("if (p >= " + size(positions_) + ") break;");
     declare_dims(sweep_.dims, "p");
   }
 
   // --- sweeps
+
+  // Kept in registers since an earlier sweep.
+  bool is_known(size_t i, int q) const {
+    const auto first = first_sweep_.find(i);
+    return first != first_sweep_.end() && first->second < q;
+  }
 
   // The nodes along the row that a sweep computes.
   std::vector<bool> needed_in(int q, const std::vector<const Store*>& stores) const {
@@ -125,7 +146,8 @@ class RowWriter : NodeWriter {
     for (const Store* s : stores) needed[s->value.index] = true;
     for (size_t i = needed.size(); i-- > 0;)
       if (needed[i] && in_u_[i])
-        for (NodeId in : part_.nodes[NodeId(i)].in) needed[in.index] = true;
+        if (!is_known(i, q))
+          for (NodeId in : part_.nodes[NodeId(i)].in) needed[in.index] = true;
     return needed;
   }
 
@@ -134,7 +156,12 @@ class RowWriter : NodeWriter {
     for (const Store& s : part_.stores)
       if (is_along(s) && (s.last ? is_last : phase_[s.value.index] == q)) stores.push_back(&s);
     const std::vector<bool> needed = needed_in(q, stores);
-    Scope scope{true, [&](size_t i) { return needed[i]; }, std::move(stores), {}};
+    for (NodeId id : sweep_.kept)
+      if (!is_early(id.index) && needed[id.index] && first_sweep_.try_emplace(id.index, q).second) {
+        const std::string lanes = in_lane_[id.index] ? "[" + number(part_.vector) + "]" : "";
+        line(std::string(register_type(part_.nodes[id].dtype)) + " " + names_[id.index] + "[" + number(sweep_.steps) + "]" + lanes + ";");
+      }
+    Scope scope{true, [&](size_t i) { return needed[i] && !is_known(i, q); }, std::move(stores), {}};
     for (size_t k = 0; k < sweep_.accumulators.size(); ++k) {
       const Accumulator& a = sweep_.accumulators[k];
       if (sweep_of(a) != q) continue;
@@ -147,8 +174,8 @@ class RowWriter : NodeWriter {
       write_sweep_loads(needed, first_position_);
       write_values(scope, first_position_);
     } else if (loops()) {
-      open("for (" + std::string(index_type()) + " begin = " + first_position_ + "; begin < " + size(positions_) +
-           "; begin += " + number(reach() * sweep_.steps) + ") {");
+      open("for (" + std::string(index_type()) + " begin = " + first_position_ + "; begin < " + (end_.empty() ? size(positions_) : end_) +
+           "; begin += " + number(round()) + ") {");
       write_sweep_loads(needed, "begin");
       write_values(scope, "begin");
       close();
@@ -186,6 +213,21 @@ class RowWriter : NodeWriter {
   void write_row_values(int q) {
     write_loads(false, [&](size_t i) { return phase_[i] == q; }, {});
     write_scope({false, [&](size_t i) { return phase_[i] == q; }, {}, {}});
+    for (size_t i = 0; i < part_.nodes.size(); ++i)
+      if (const NodeId divisor = row_divisor(i); divisor.valid() && phase_[divisor.index] == q && !reciprocals_.contains(divisor.index)) {
+        const std::string name = scope_.take(names_[divisor.index] + "_inverse");
+        line("const float " + name + " = fs_inverse(" + ref(divisor) + ");");
+        reciprocals_[divisor.index] = name;
+      }
+  }
+
+  // What a node along the row divides by, where that is one f32 value for the row.
+  NodeId row_divisor(size_t i) const {
+    const Node& n = part_.nodes[NodeId(i)];
+    if (n.kind != Node::kOp || n.dtype != DType::kF32 || !in_u_[i] || graph_[n.op].kind != OpKind::kDiv) return {};
+    const size_t d = n.in[1].index;
+    const Node::Kind kind = part_.nodes[n.in[1]].kind;
+    return in_u_[d] || in_lane_[d] || kind == Node::kConstant || kind == Node::kScalar ? NodeId() : n.in[1];
   }
 
   void write_row_stores() {
@@ -194,7 +236,9 @@ class RowWriter : NodeWriter {
       if (!is_along(s)) scope.stores.push_back(&s);
     if (scope.stores.empty()) return;
     store_condition_ = row_condition_;
-    if (sweep_.group > 1) store_condition_ = "member == 0" + (row_condition_.empty() ? "" : " && " + row_condition_);
+    if (sweep_.group > 1)
+      store_condition_ =
+          std::string(sweep_.cluster ? "first == 0" : "member == 0") + (row_condition_.empty() ? "" : " && " + row_condition_);
     write_scope(scope);
   }
 
@@ -231,7 +275,7 @@ class RowWriter : NodeWriter {
   void finish_sweep(int q) {
     for (size_t k = 0; k < sweep_.accumulators.size(); ++k)
       if (sweep_of(sweep_.accumulators[k]) == q) write_merge(k);
-    if (sweep_.split > 1) merge_blocks();
+    if (sweep_.split > 1 && !sweep_.cluster) merge_blocks();
     for (size_t i = 0; i < part_.nodes.size(); ++i) {
       const Node& n = part_.nodes[NodeId(i)];
       if (n.kind == Node::kReduce && phase_[i] == q + 1) write_result(NodeId(i));
@@ -241,7 +285,7 @@ class RowWriter : NodeWriter {
   void write_merge(size_t k) {
     const Accumulator& a = sweep_.accumulators[k];
     const std::string& name = names_of_accumulators_[k];
-    if (sweep_.group == 1) return;
+    if (sweep_.group == 1) return;  // (a cluster's blocks have more threads)
     if (sweep_.across) {
       line("fs_merge_column<" + number(sweep_.group) + ", " + number(sweep_.rows) + ">(" + name + ");");
     } else if (sweep_.group <= 32) {
@@ -251,6 +295,9 @@ class RowWriter : NodeWriter {
       if (!shared.empty()) line("__shared__ " + state_type(a) + " " + shared + "[" + number(kernel_.block / 32) + "];");
       line(name + " = fs_merge_row<" + number(sweep_.group) + ">(" + name + ", " + name + "_shared);");
     }
+    if (!sweep_.cluster) return;
+    line("__shared__ " + state_type(a) + " " + name + "_of_block;");
+    line(name + " = fs_merge_cluster<" + number(sweep_.split) + ">(" + name + ", &" + name + "_of_block);");
   }
 
   // Blocks that share a row leave their states; the last of them merges all, always in the same order.
@@ -288,7 +335,8 @@ class RowWriter : NodeWriter {
   std::vector<int> phase_;
   Size rows_, positions_;
   std::vector<std::string> names_of_accumulators_;
-  std::string row_condition_, first_position_;
+  std::string row_condition_, first_position_ = "member", end_;
+  std::map<size_t, int> first_sweep_;  // of kept values: the one that computes them
   std::set<size_t> held_, shared_;
 };
 
@@ -301,7 +349,7 @@ std::string emit_rows(const Graph& graph, const Kernel& kernel, const Part& part
 
 std::string emit_tickets(const Kernel& kernel) {
   const Part& part = kernel.parts[0];
-  if (!part.sweep || part.sweep->split == 1) return "";
+  if (!part.sweep || part.sweep->split == 1 || part.sweep->cluster) return "";
   const int64_t blocks = part.grid.elems.value() / part.sweep->split;
   return "__device__ unsigned " + kernel.name + "_tickets[" + number(blocks) + "];  // blocks that have finished; 0 between launches\n";
 }

@@ -73,12 +73,14 @@ struct Tile {
 struct Sweep {
   std::vector<AtomId> dims;  // variables of a position, outer to inner; the innermost counts vectors where the lane runs along it
   std::vector<Accumulator> accumulators;
-  int group = 1;        // threads of a row, a power of two
-  int rows = 1;         // rows (or vectors of them) side by side in a block
-  bool across = false;  // neighbouring threads take neighbouring rows and the lane runs over rows; else both run over positions
-  int steps = 1;        // positions that a thread has in flight
-  bool held = false;    // one round of steps covers the row: what later phases read again stays in registers
-  int split = 1;        // blocks that share a row; the last one to finish merges what they found
+  int group = 1;             // threads of a row, a power of two
+  int rows = 1;              // rows (or vectors of them) side by side in a block
+  bool across = false;       // neighbouring threads take neighbouring rows and the lane runs over rows; else both run over positions
+  int steps = 1;             // positions that a thread has in flight
+  bool held = false;         // one round of steps covers the row: what later phases read again stays in registers
+  std::vector<NodeId> kept;  // computed values that stay in registers too
+  int split = 1;             // blocks that share a row, each a chunk of its positions
+  bool cluster = false;      // they are a thread block cluster, and see each other's results; else the last one to finish merges them all
 };
 
 // One iteration space of a kernel: a range of its blocks.

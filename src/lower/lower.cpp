@@ -107,17 +107,36 @@ class Lowering {
       return false;
     }
     FUSEC_CHECK(!rows.refused.valid(), "no schedule for '" + (rows.refused.valid() ? graph_.name_of(rows.refused) : "") + "'");
-    for (Part& part : rows.parts) {
-      Kernel one = kernel;
-      one.parts.push_back(std::move(part));
-      keep_order(one);
-      schedule_rows(graph_, target_, scratch, one);
-      add_kernel(std::move(one));
+    std::vector<Kernel> swept = schedule_parts_by_rows(rows, kernel, scratch);
+    // A mean that is known first costs a sweep more: too dear where that reads memory again.
+    if (std::any_of(swept.begin(), swept.end(), reads_for_deviations)) {
+      pointwise.clear();
+      rows = trace_rows(input, pointwise, false);
+      swept = schedule_parts_by_rows(rows, kernel, scratch);
     }
+    for (Kernel& one : swept) add_kernel(std::move(one));
     input.stores = std::move(pointwise);
     lower_pointwise(input, kernel);
     add_kernel(std::move(kernel));
     return true;
+  }
+
+  std::vector<Kernel> schedule_parts_by_rows(const RowParts& rows, const Kernel& kernel,
+                                             const std::function<KernelArg(const Size&)>& scratch) {
+    std::vector<Kernel> kernels;
+    for (const Part& part : rows.parts) {
+      kernels.push_back(kernel);
+      kernels.back().parts.push_back(part);
+      keep_order(kernels.back());
+      schedule_rows(graph_, target_, scratch, kernels.back());
+    }
+    return kernels;
+  }
+
+  static bool reads_for_deviations(const Kernel& kernel) {
+    const Sweep& sweep = *kernel.parts[0].sweep;
+    return !sweep.held && std::any_of(sweep.accumulators.begin(), sweep.accumulators.end(),
+                                      [](const Accumulator& a) { return a.kind == Accumulator::kDeviations; });
   }
 
   // What may overwrite an input waits until the row has been read.

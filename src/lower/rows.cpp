@@ -26,6 +26,8 @@ class RowBuilder {
   bool discover();
   // The part that stores the root and those of `others` that it can store too; these are taken from the list. Not after a refusal.
   Part build(std::vector<const Stored*>& others);
+  // The same part with those of `others` that it can store too.
+  Part join(Part part, std::vector<const Stored*>& others);
   OpId refused() const { return refused_; }
 
  private:
@@ -41,6 +43,7 @@ class RowBuilder {
   std::optional<SplitDims> positions_;  // where the root is one element a row: of the largest reduction
   std::vector<bool> is_row_;            // per variable of the root
   OpId refused_;
+  std::vector<const Stored*> stores_;
 };
 
 // Splits what a view wants split. Variables are numbered as in `origin`.
@@ -155,26 +158,26 @@ void RowBuilder::trace(Part& part, const std::vector<const Stored*>& stores, con
 }
 
 Part RowBuilder::build(std::vector<const Stored*>& others) {
-  std::vector<const Stored*> stores{root_};
-  Part part = build_for(stores);
-  if (refused_.valid()) return part;
+  stores_ = {root_};
+  Part part = build_for(stores_);
+  return refused_.valid() ? part : join(std::move(part), others);
+}
+
+Part RowBuilder::join(Part part, std::vector<const Stored*>& others) {
   const Shape& root_shape = input_->graph[root_->value].shape;
-  for (size_t i = 0; i < others.size();) {
-    const Shape& shape = input_->graph[others[i]->value].shape;
-    const bool whole = element_count(shape) == element_count(root_shape), of_row = element_count(shape) == iterations(part);
-    bool taken = false;
-    if (whole || of_row) {
-      // Only what the row computes anyway: a reduction more would be one at other rows.
-      stores.push_back(others[i]);
-      RowBuilder attempt = *this;
-      Part with = attempt.build_for(stores);
-      taken = !attempt.refused_.valid() && (with.sweep->accumulators.size() == part.sweep->accumulators.size() || shape == root_shape);
-      if (taken) *this = std::move(attempt), part = std::move(with);
-      else stores.pop_back();
-    }
-    if (taken) others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));
-    else ++i;
-  }
+  std::erase_if(others, [&](const Stored* other) {
+    const Shape& shape = input_->graph[other->value].shape;
+    if (!(element_count(shape) == element_count(root_shape)) && !(element_count(shape) == iterations(part))) return false;
+    // Only what the row computes anyway: a reduction more would be one at other rows.
+    RowBuilder attempt = *this;
+    attempt.stores_.push_back(other);
+    Part with = attempt.build_for(attempt.stores_);
+    if (attempt.refused_.valid()) return false;
+    if (with.sweep->accumulators.size() > part.sweep->accumulators.size() && !(shape == root_shape)) return false;
+    *this = std::move(attempt);
+    part = std::move(with);
+    return true;
+  });
   return part;
 }
 
@@ -189,16 +192,20 @@ RowParts trace_rows(const KernelInput& input, std::vector<Stored>& pointwise, bo
   std::stable_sort(left.begin(), left.end(), [&](const Stored* a, const Stored* b) {
     return evaluate(elements(input, a), values) > evaluate(elements(input, b), values);
   });
+  // Stores that need no reduction join the rows of others, or go their own way.
+  std::vector<const Stored*> plain;
+  std::erase_if(left, [&](const Stored* s) {
+    const bool is_plain = !RowBuilder(input, s, known_means).discover();
+    if (is_plain) plain.push_back(s);
+    return is_plain;
+  });
   while (!left.empty()) {
-    const Stored* root = left.front();
+    RowBuilder builder(input, left.front(), known_means);
     left.erase(left.begin());
-    RowBuilder builder(input, root, known_means);
-    if (!builder.discover()) {
-      pointwise.push_back(*root);
-      continue;
-    }
+    builder.discover();
     if (!builder.refused().valid()) {
       Part part = builder.build(left);
+      if (!builder.refused().valid()) part = builder.join(std::move(part), plain);
       if (!builder.refused().valid()) out.parts.push_back(std::move(part));
     }
     if (builder.refused().valid()) {
@@ -206,6 +213,7 @@ RowParts trace_rows(const KernelInput& input, std::vector<Stored>& pointwise, bo
       return out;
     }
   }
+  for (const Stored* s : plain) pointwise.push_back(*s);
   return out;
 }
 
