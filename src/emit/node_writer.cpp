@@ -154,6 +154,13 @@ int NodeWriter::access_width(const Index& index, const std::vector<Index>& guard
   return static_cast<int>(part_.space.alignment(index, part_.lane, part_.vector));
 }
 
+// Vector updates are additions of f32.
+int NodeWriter::access_width(const Store& s) const {
+  const bool updates = s.update && s.accumulate != Accumulate::kNone;
+  if (updates && (s.accumulate != Accumulate::kAdd || kernel_.buffers[s.buffer].dtype != DType::kF32)) return 0;
+  return access_width(s.index, s.guard);
+}
+
 Index NodeWriter::without_lane(const Index& index) const {
   Index out = index;
   std::erase_if(out.terms, [&](const auto& t) { return t.first == part_.lane; });
@@ -287,10 +294,37 @@ std::string NodeWriter::stored_value(const Store& s) const {
   return part_.nodes[s.value].dtype == DType::kBool ? "(unsigned char)" + value : value;
 }
 
+namespace {
+
+const char* update_function(Accumulate how, DType dtype) {
+  const bool logical = dtype == DType::kBool;
+  switch (how) {
+    case Accumulate::kAdd:
+      return logical ? "fs_atomic_or" : "fs_atomic_add";
+    case Accumulate::kMul:
+      return logical ? "fs_atomic_and" : "fs_atomic_mul";
+    case Accumulate::kMax:
+      return logical ? "fs_atomic_or" : "fs_atomic_max";
+    case Accumulate::kMin:
+      return logical ? "fs_atomic_and" : "fs_atomic_min";
+    case Accumulate::kNone:
+      break;
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string NodeWriter::element_store(const Store& s) const {
+  const std::string index = index_text(part_.space, s.index, wide()), value = stored_value(s);
+  if (!s.update || s.accumulate == Accumulate::kNone) return buffers_[s.buffer.index] + "[" + index + "] = " + value + ";";
+  return update_function(s.accumulate, kernel_.buffers[s.buffer].dtype) + std::string("(&") + buffers_[s.buffer.index] + "[" + index +
+         "], " + value + ");";
+}
+
 void NodeWriter::write_scalar_store(const Store& s) {
   const std::string guard = store_guard(s);
-  line((guard.empty() ? "" : "if (" + guard + ") ") + buffers_[s.buffer.index] + "[" + index_text(part_.space, s.index, wide()) +
-       "] = " + stored_value(s) + ";");
+  line((guard.empty() ? "" : "if (" + guard + ") ") + element_store(s));
 }
 
 std::string NodeWriter::store_guard(const Store& s) const {
@@ -388,7 +422,7 @@ void NodeWriter::write_lanes(const Scope& scope, const std::vector<const Store*>
   if (!any) return;
   std::vector<std::string> results;
   for (const Store* s : stores) {
-    results.push_back(access_width(s->index, s->guard) > 0 ? scope_.take(kernel_.buffers[s->buffer].value + "_y") : "");
+    results.push_back(access_width(*s) > 0 ? scope_.take(kernel_.buffers[s->buffer].value + "_y") : "");
     if (!results.back().empty())
       line("Vec<" + std::string(storage_type(kernel_.buffers[s->buffer].dtype)) + ", " + lanes + "> " + results.back() + ";");
   }
@@ -406,15 +440,15 @@ void NodeWriter::write_lanes(const Scope& scope, const std::vector<const Store*>
     }
     std::string guard = store_guard(s);
     if (part_.has_tail) guard += (guard.empty() ? "" : " && ") + std::string("lane < count");
-    line((guard.empty() ? "" : "if (" + guard + ") ") + buffers_[s.buffer.index] + "[" + index_text(part_.space, s.index, wide()) +
-         "] = " + value + ";");
+    line((guard.empty() ? "" : "if (" + guard + ") ") + element_store(s));
   }
   close();
   for (size_t k = 0; k < stores.size(); ++k) {
     if (results[k].empty()) continue;
     const Store& s = *stores[k];
     const std::string to = address(s.buffer, without_lane(s.index));
-    const std::string store = "fs_store<" + std::to_string(access_width(s.index, s.guard)) + ">(" + to + ", " + results[k] + ");";
+    const bool updates = s.update && s.accumulate != Accumulate::kNone;
+    const std::string store = std::string(updates ? "fs_atomic_add_all<" : "fs_store<") + std::to_string(access_width(s)) + ">(" + to + ", " + results[k] + ");";
     const std::string guard = store_guard(s);
     const std::string prefix = guard.empty() ? "" : "if (" + guard + ") ";
     if (!part_.has_tail) {
@@ -422,7 +456,7 @@ void NodeWriter::write_lanes(const Scope& scope, const std::vector<const Store*>
     } else {
       open(prefix + "{");
       line("if (whole) " + store);
-      line("else fs_store_some(" + to + ", " + results[k] + ", count);");
+      line(std::string(updates ? "else fs_atomic_add_some(" : "else fs_store_some(") + to + ", " + results[k] + ", count);");
       close();
     }
   }

@@ -52,6 +52,9 @@ class NodeWriter {
   std::string load_ref(NodeId id) const;
   // Elements that one instruction may move: the lanes lie next to each other and the first is aligned to this many.
   int access_width(const Index& index, const std::vector<Index>& guard) const;
+  int access_width(const Store& store) const;
+  // "x_out[i0] = v;", or the update that it is.
+  std::string element_store(const Store& store) const;
   Index without_lane(const Index& index) const;
   static std::string zero(DType dtype);
   void write_load(NodeId id);

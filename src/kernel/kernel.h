@@ -51,6 +51,9 @@ struct Store {
   NodeId value;
   std::vector<Index> guard;  // all ≥ 0
   bool last = false;         // not before every load of the row: it may overwrite what they read
+  // An update of what lies there, by any number of threads at once (`accumulate` kNone: by one of them).
+  bool update = false;
+  Accumulate accumulate = Accumulate::kNone;
 };
 
 // Tiled transpose: a block covers `rows` × `columns` elements, columns along the stores' innermost axis and rows along the innermost

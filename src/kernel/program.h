@@ -53,7 +53,7 @@ struct WorkspaceBuffer {
 
 // An index operand that kernels compare with what it selects from.
 struct IndexCheck {
-  std::string op;  // the op as the graph calls it
+  std::string op;  // for messages: "'T5' (scatter)"
   Shape shape;     // of the index operand
 };
 

@@ -45,6 +45,7 @@ class Tracer {
 
   // The node for `value` at `indices` (one per dimension of its shape).
   NodeId value_at(ValueId value, std::vector<Index> indices);
+  NodeId literal(const Literal& literal, DType dtype) { return constant(literal, dtype).node; }
   // The element of `op`'s index operand at `indices`, as an index of a dimension of size `extent`; `guard` is what holds where it is one.
   Index index_at(OpId op, ValueId index, std::vector<Index> indices, const Size& extent, std::vector<Index>& guard);
 

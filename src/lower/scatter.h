@@ -1,0 +1,16 @@
+// Scatters: the elements of src go through atomic updates to where the indices say. What they start from lies there already.
+#pragma once
+
+#include "lower/kernel_input.h"
+#include "segment/segmentation.h"
+
+namespace fusec {
+
+// scatter on f8, f16, bf16 with accumulation → cast, scatter on f32, cast: it accumulates in f32 and rounds once. The ops that this
+// adds stand at the end of the graph and, in order, in the segments.
+void widen_scatters(Graph& graph, Segmentation& segmentation);
+
+// The updates of `op` as a part of `kernel`, into `target`.
+void lower_scatter(const KernelInput& input, OpId op, BufferId target, const std::vector<Size>& strides, Kernel& kernel);
+
+}  // namespace fusec
