@@ -296,21 +296,9 @@ std::string NodeWriter::stored_value(const Store& s) const {
 
 namespace {
 
-const char* update_function(Accumulate how, DType dtype) {
-  const bool logical = dtype == DType::kBool;
-  switch (how) {
-    case Accumulate::kAdd:
-      return logical ? "fs_atomic_or" : "fs_atomic_add";
-    case Accumulate::kMul:
-      return logical ? "fs_atomic_and" : "fs_atomic_mul";
-    case Accumulate::kMax:
-      return logical ? "fs_atomic_or" : "fs_atomic_max";
-    case Accumulate::kMin:
-      return logical ? "fs_atomic_and" : "fs_atomic_min";
-    case Accumulate::kNone:
-      break;
-  }
-  return "";
+const char* update_function(Accumulate how) {
+  constexpr const char* kNames[] = {"", "fs_atomic_add", "fs_atomic_mul", "fs_atomic_max", "fs_atomic_min"};
+  return kNames[static_cast<size_t>(how)];
 }
 
 }  // namespace
@@ -318,7 +306,7 @@ const char* update_function(Accumulate how, DType dtype) {
 std::string NodeWriter::element_store(const Store& s) const {
   const std::string index = index_text(part_.space, s.index, wide()), value = stored_value(s);
   if (!s.update || s.accumulate == Accumulate::kNone) return buffers_[s.buffer.index] + "[" + index + "] = " + value + ";";
-  return update_function(s.accumulate, kernel_.buffers[s.buffer].dtype) + std::string("(&") + buffers_[s.buffer.index] + "[" + index +
+  return update_function(s.accumulate) + std::string("(&") + buffers_[s.buffer.index] + "[" + index +
          "], " + value + ");";
 }
 

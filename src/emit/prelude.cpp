@@ -442,40 +442,33 @@ __device__ __forceinline__ T fs_peek(T* p) {
 )"},
     {"fs_swap", R"(__device__ __forceinline__ unsigned fs_swap(unsigned* p, unsigned from, unsigned to) { return atomicCAS(p, from, to); }
 __device__ __forceinline__ unsigned long long fs_swap(unsigned long long* p, unsigned long long from, unsigned long long to) { return atomicCAS(p, from, to); }
+)"},
+    {"fs_update_word", R"(// Replaces *p by f(*p) in one step, comparing and swapping bits.
 template <class Word, class T, class F>
-__device__ __forceinline__ void fs_update_word(Word* word, int shift, F f) {
-  const Word mask = sizeof(Word) == sizeof(T) ? ~(Word)0 : (((Word)1 << 8 * sizeof(T) % (8 * sizeof(Word))) - 1) << shift;
-  for (Word seen = fs_peek(word);;) {
-    const Word before = (seen & mask) >> shift;
-    T x;
-    memcpy(&x, &before, sizeof x);
-    x = f(x);
-    Word after = 0;
-    memcpy(&after, &x, sizeof x);
-    const Word wanted = (seen & ~mask) | after << shift;
-    if (wanted == seen) return;
-    const Word found = fs_swap(word, seen, wanted);
-    if (found == seen) return;
-    seen = found;
+__device__ __forceinline__ void fs_update_word(T* p, F f) {
+  static_assert(sizeof(Word) == sizeof(T), "a word holds one element");
+  for (T seen = fs_peek(p);;) {
+    const T wanted = f(seen);
+    Word before, after;
+    memcpy(&before, &seen, sizeof before);
+    memcpy(&after, &wanted, sizeof after);
+    if (before == after) return;
+    const Word found = fs_swap((Word*)p, before, after);
+    if (found == before) return;
+    memcpy(&seen, &found, sizeof seen);
   }
 }
 )"},
-    {"fs_update", R"(// Replaces *p by f(*p) in one step, by comparing and swapping bits: of 8 or 16 bits with the aligned word around them.
-template <class T, class F>
+    {"fs_update", R"(template <class T, class F>
 __device__ __forceinline__ void fs_update(T* p, F f) {
-  if constexpr (sizeof(T) == 8) {
-    fs_update_word<unsigned long long, T>((unsigned long long*)p, 0, f);
-  } else {
-    const size_t at = (size_t)p;
-    fs_update_word<unsigned, T>((unsigned*)(at - at % 4), (int)(at % 4) * 8, f);
-  }
+  if constexpr (sizeof(T) == 8) fs_update_word<unsigned long long>(p, f);
+  else fs_update_word<unsigned>(p, f);
 }
 )"},
-    {"fs_atomic_add", R"(// *p += v; integers wrap. Elements of 8 and 16 bits leave their neighbours alone.
+    {"fs_atomic_add", R"(// *p += v; integers wrap.
 template <class T>
 __device__ __forceinline__ void fs_atomic_add(T* p, T v) {
-  if constexpr (sizeof(T) < 4) fs_update(p, [=](T x) { return (T)(x + v); });
-  else if constexpr (sizeof(T) == 8 && (T)0.5 == (T)0) atomicAdd((unsigned long long*)p, (unsigned long long)v);
+  if constexpr (sizeof(T) == 8 && (T)0.5 == (T)0) atomicAdd((unsigned long long*)p, (unsigned long long)v);
   else atomicAdd(p, v);
 }
 )"},
@@ -519,57 +512,37 @@ __device__ __forceinline__ void fs_atomic_mul(T* p, T v) {
 // downward. What would change nothing is left out: values only grow, so that an old one is no danger.
 template <class T>
 __device__ __forceinline__ void fs_atomic_max(T* p, T v) {
-  if constexpr (sizeof(T) < 4) {
-    fs_update(p, [=](T x) { return x < v ? v : x; });
+  const T old = fs_peek(p);
+  if (old != old || v < old) return;
+  if constexpr ((T)0.5 == (T)0) {
+    if (v != old) atomicMax(p, v);
+  } else if constexpr (sizeof(T) == 4) {
+    const int bits = v != v ? 0x7fffffff : __float_as_int(v);
+    if (bits >= 0) atomicMax((int*)p, bits);
+    else atomicMin((unsigned*)p, (unsigned)bits);
   } else {
-    const T old = fs_peek(p);
-    if (old != old || v < old) return;
-    if constexpr ((T)0.5 == (T)0) {
-      if (v != old) atomicMax(p, v);
-    } else if constexpr (sizeof(T) == 4) {
-      const int bits = v != v ? 0x7fffffff : __float_as_int(v);
-      if (bits >= 0) atomicMax((int*)p, bits);
-      else atomicMin((unsigned*)p, (unsigned)bits);
-    } else {
-      const long long bits = v != v ? 0x7fffffffffffffff : __double_as_longlong(v);
-      if (bits >= 0) atomicMax((long long*)p, bits);
-      else atomicMin((unsigned long long*)p, (unsigned long long)bits);
-    }
+    const long long bits = v != v ? 0x7fffffffffffffff : __double_as_longlong(v);
+    if (bits >= 0) atomicMax((long long*)p, bits);
+    else atomicMin((unsigned long long*)p, (unsigned long long)bits);
   }
 }
 )"},
     {"fs_atomic_min", R"(// *p = min(*p, v); as fs_atomic_max, the other way round.
 template <class T>
 __device__ __forceinline__ void fs_atomic_min(T* p, T v) {
-  if constexpr (sizeof(T) < 4) {
-    fs_update(p, [=](T x) { return v < x ? v : x; });
+  const T old = fs_peek(p);
+  if (old != old || v > old) return;
+  if constexpr ((T)0.5 == (T)0) {
+    if (v != old) atomicMin(p, v);
+  } else if constexpr (sizeof(T) == 4) {
+    const int bits = v != v ? -1 : __float_as_int(v);
+    if (bits >= 0) atomicMin((int*)p, bits);
+    else atomicMax((unsigned*)p, (unsigned)bits);
   } else {
-    const T old = fs_peek(p);
-    if (old != old || v > old) return;
-    if constexpr ((T)0.5 == (T)0) {
-      if (v != old) atomicMin(p, v);
-    } else if constexpr (sizeof(T) == 4) {
-      const int bits = v != v ? -1 : __float_as_int(v);
-      if (bits >= 0) atomicMin((int*)p, bits);
-      else atomicMax((unsigned*)p, (unsigned)bits);
-    } else {
-      const long long bits = v != v ? -1 : __double_as_longlong(v);
-      if (bits >= 0) atomicMin((long long*)p, bits);
-      else atomicMax((unsigned long long*)p, (unsigned long long)bits);
-    }
+    const long long bits = v != v ? -1 : __double_as_longlong(v);
+    if (bits >= 0) atomicMin((long long*)p, bits);
+    else atomicMax((unsigned long long*)p, (unsigned long long)bits);
   }
-}
-)"},
-    {"fs_atomic_or", R"(// Bytes of 0 and 1.
-__device__ __forceinline__ void fs_atomic_or(unsigned char* p, unsigned char v) {
-  const size_t at = (size_t)p;
-  if (v) atomicOr((unsigned*)(at - at % 4), 1u << at % 4 * 8);
-}
-)"},
-    {"fs_atomic_and", R"(// Bytes of 0 and 1.
-__device__ __forceinline__ void fs_atomic_and(unsigned char* p, unsigned char v) {
-  const size_t at = (size_t)p;
-  if (!v) atomicAnd((unsigned*)(at - at % 4), ~(0xffu << at % 4 * 8));
 }
 )"},
     {"fs_inverse", R"(// 1 / b for fs_divide, or NaN where that could not rely on it.

@@ -74,9 +74,9 @@ class Lowering {
           if (v.valid()) computed[v] = true;
     const size_t first = kernels_.size();
     std::vector<Destination> wanted = destinations_of(id, roots_of(id, segment));
-    for (OpId op : segment.ops)
+    for (OpId op : ops_before(computed, wanted))
       if (is_stage(graph_[op].kind)) lower_stage(id, segment, computed, op, wanted);
-    lower_values(id, segment, computed, std::move(wanted));
+    lower_values(id, computed, std::move(wanted));
     for (size_t k = first; k < kernels_.size(); ++k) protect_aliases(id, k);
     for (size_t k = first; k < kernels_.size(); ++k) {
       drop_unused(kernels_[k]);
@@ -86,34 +86,40 @@ class Lowering {
 
   // Stores values: in as few kernels as can hold them, else one kernel each for the reductions before, whose results alone are stored
   // in between.
-  void lower_values(uint32_t id, const Segment& segment, IdVec<ValueId, bool>& computed, std::vector<Destination> wanted) {
+  void lower_values(uint32_t id, IdVec<ValueId, bool>& computed, std::vector<Destination> wanted) {
     if (wanted.empty() || lower_fused(id, computed, wanted, false)) return;
-    const std::set<ValueId> before = computed_before(computed, wanted);
-    for (OpId op : segment.ops) {
+    for (OpId op : ops_before(computed, wanted)) {
       if (info(graph_[op].kind).category != OpCategory::kReduction) continue;
       std::vector<Destination> own;
       for (ValueId v : graph_[op].out)
-        if (v.valid() && before.contains(v)) take(id, wanted, v, own);
-      if (own.empty()) continue;
+        if (v.valid()) take(id, wanted, v, own);
       lower_fused(id, computed, own, true);
       for (const Destination& d : own) computed[d.value] = false;
     }
     lower_fused(id, computed, wanted, true);
   }
 
-  // The values that a segment still computes on the way to the wanted ones.
-  std::set<ValueId> computed_before(const IdVec<ValueId, bool>& computed, const std::vector<Destination>& wanted) const {
-    std::set<ValueId> found;
-    std::vector<ValueId> open;
-    for (const Destination& d : wanted) open.push_back(d.value);
-    while (!open.empty()) {
-      const ValueId v = open.back();
-      open.pop_back();
-      if (!computed[v] || !found.insert(v).second) continue;
-      for (const Operand& o : graph_[graph_[v].def].in)
-        if (o.is_value()) open.push_back(o.value);
+  // The ops that a segment still evaluates on the way to the wanted values, operands first.
+  std::vector<OpId> ops_before(const IdVec<ValueId, bool>& computed, const std::vector<Destination>& wanted) const {
+    std::vector<OpId> order;
+    std::set<OpId> seen;
+    std::vector<std::pair<OpId, size_t>> open;  // and the next operand to look at
+    auto visit = [&](ValueId v) {
+      if (v.valid() && computed[v] && seen.insert(graph_[v].def).second) open.emplace_back(graph_[v].def, 0);
+    };
+    for (const Destination& d : wanted) {
+      visit(d.value);
+      while (!open.empty()) {
+        auto& [op, next] = open.back();
+        if (next < graph_[op].in.size()) {
+          visit(graph_[op].in[next++].value);
+        } else {
+          order.push_back(op);
+          open.pop_back();
+        }
+      }
     }
-    return found;
+    return order;
   }
 
   // Moves the destinations of a value from one list to another; a value that has none gets workspace.
@@ -137,19 +143,17 @@ class Lowering {
   void lower_stage(uint32_t id, const Segment& segment, IdVec<ValueId, bool>& computed, OpId op, std::vector<Destination>& wanted) {
     const size_t first = info(graph_[op].kind).category == OpCategory::kScatter ? 1 : 0;  // (what it starts from is stored first)
     for (size_t i = first; i < graph_[op].in.size(); ++i)
-      if (const Operand& o = graph_[op].in[i]; o.is_value()) settle_reductions(id, segment, computed, o.value, wanted);
+      if (const Operand& o = graph_[op].in[i]; o.is_value()) settle_reductions(id, computed, o.value, wanted);
     lower_scatter_stage(id, segment, computed, op, wanted);
   }
 
   // An operand that needs reductions is stored before.
-  void settle_reductions(uint32_t id, const Segment& segment, IdVec<ValueId, bool>& computed, ValueId v, std::vector<Destination>& wanted) {
-    const std::set<ValueId> before = computed_before(computed, {{v, {}, {}}});
-    if (std::none_of(before.begin(), before.end(),
-                     [&](ValueId b) { return info(graph_[graph_[b].def].kind).category == OpCategory::kReduction; }))
-      return;
+  void settle_reductions(uint32_t id, IdVec<ValueId, bool>& computed, ValueId v, std::vector<Destination>& wanted) {
+    const std::vector<OpId> before = ops_before(computed, {{v, {}, {}}});
+    if (std::none_of(before.begin(), before.end(), [&](OpId b) { return info(graph_[b].kind).category == OpCategory::kReduction; })) return;
     std::vector<Destination> own;
     take(id, wanted, v, own);
-    lower_values(id, segment, computed, std::move(own));
+    lower_values(id, computed, std::move(own));
     computed[v] = false;
   }
 
@@ -160,7 +164,7 @@ class Lowering {
     const auto at = locations_.find(x);
     const bool there = !computed[x] && at != locations_.end() &&
                        (same_place(at->second.arg, to.arg) || updates_in_place(id, segment, op, to));
-    if (!there) lower_values(id, segment, computed, {{x, to.arg, to.strides}});
+    if (!there) lower_values(id, computed, {{x, to.arg, to.strides}});
     Draft draft;
     draft.kernel.segment = id;
     Buffer target{to.arg, graph_[v].dtype, graph_[v].name};

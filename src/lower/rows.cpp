@@ -77,7 +77,7 @@ bool RowBuilder::discover() {
     };
     Tracer tracer(input_->graph, input_->computed, input_->place, input_->check, part, &rows);
     tracer.value_at(root_->value, indices);
-    if (rows.rows.empty()) return false;
+    if (rows.rows.empty() && !rows.refused.valid()) return false;
     is_row_.assign(origin.size(), false);
     for (const auto& row : rows.rows)
       for (const Index& i : row)

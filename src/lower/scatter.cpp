@@ -10,7 +10,7 @@ namespace {
 bool is_widened(const Graph& graph, OpId id) {
   const Op& op = graph[id];
   return info(op.kind).category == OpCategory::kScatter && graph.attrs(op).accumulate != Accumulate::kNone &&
-         is_narrow_float(graph[op.out[0]].dtype);
+         bytes_of(graph[op.out[0]].dtype) <= 2;
 }
 
 // A new op on `in` whose result is `like` in another dtype.
@@ -28,11 +28,16 @@ OpId add_op(Graph& graph, OpKind kind, std::vector<Operand> in, const Value& lik
   return graph.ops.push(std::move(op));
 }
 
+// On bool, add and max are or; mul and min are and.
+bool is_or(Accumulate how) { return how == Accumulate::kAdd || how == Accumulate::kMax; }
+
 // The ops that take its place, the last of them under its own id.
 std::vector<OpId> widen(Graph& graph, OpId id) {
   const Op op = graph[id];
+  const DType narrow = graph[op.out[0]].dtype, accumulating = is_float(narrow) ? DType::kF32 : DType::kI32;
+  const std::string suffix = is_float(narrow) ? ".f32" : ".i32";
   auto wide = [&](const Operand& o) {
-    return add_op(graph, OpKind::kCast, {o}, Value(graph[o.value]), ".f32", DType::kF32);
+    return add_op(graph, OpKind::kCast, {o}, Value(graph[o.value]), suffix, accumulating);
   };
   std::vector<OpId> ops{wide(op.in[0])};
   std::vector<Operand> in = op.in;
@@ -41,8 +46,10 @@ std::vector<OpId> widen(Graph& graph, OpId id) {
     ops.push_back(wide(op.in[2]));
     in[2].value = graph[ops.back()].out[0];
   }
-  ops.push_back(add_op(graph, op.kind, std::move(in), Value(graph[op.out[0]]), ".f32", DType::kF32));
-  graph.ops[ops.back()].attrs = op.attrs;
+  ops.push_back(add_op(graph, op.kind, std::move(in), Value(graph[op.out[0]]), suffix, accumulating));
+  Attrs& attrs = graph.make_attrs(graph.ops[ops.back()]);
+  attrs = graph.attrs(op);
+  if (narrow == DType::kBool) attrs.accumulate = is_or(attrs.accumulate) ? Accumulate::kMax : Accumulate::kMin;
   graph.ops[ops.back()].origin = op.origin.empty() ? graph.name_of(id) : op.origin;
   Operand total;
   total.value = graph[ops.back()].out[0];
