@@ -221,23 +221,24 @@ Tensor generated(const Value& value, const Input& input, const Extents& shape, s
 
 // --- overlapping layouts ------------------------------------------------------------------------------------------------------
 
-// For each element the first one that shares its memory; empty when no two do.
+// For each element the first one that shares its memory; empty when no two do. Addresses may lie far apart.
 std::vector<int64_t> first_at_address(const Extents& shape, const Extents& strides) {
-  int64_t span = 1, elems = 1;
-  for (size_t d = 0; d < shape.size(); ++d) {
-    elems *= shape[d];
-    span += (shape[d] - 1) * strides[d];
-  }
-  if (elems == 0) return {};
-  std::vector<int64_t> first(static_cast<size_t>(span), -1), result(static_cast<size_t>(elems));
-  bool shared = false;
+  int64_t elems = 1;
+  for (int64_t extent : shape) elems *= extent;
+  std::vector<std::pair<int64_t, int64_t>> places;  // address, element
+  places.reserve(static_cast<size_t>(elems));
   for (int64_t i = 0; i < elems; ++i) {
     int64_t address = 0, rest = i;
     for (size_t d = shape.size(); d-- > 0; rest /= shape[d]) address += rest % shape[d] * strides[d];
-    int64_t& owner = first[static_cast<size_t>(address)];
-    if (owner < 0) owner = i;
-    shared |= owner != i;
-    result[static_cast<size_t>(i)] = owner;
+    places.emplace_back(address, i);
+  }
+  std::sort(places.begin(), places.end());
+  std::vector<int64_t> result(static_cast<size_t>(elems));
+  bool shared = false;
+  for (size_t k = 0; k < places.size(); ++k) {
+    const bool again = k > 0 && places[k].first == places[k - 1].first;
+    result[static_cast<size_t>(places[k].second)] = again ? result[static_cast<size_t>(places[k - 1].second)] : places[k].second;
+    shared |= again;
   }
   if (!shared) result.clear();
   return result;

@@ -44,8 +44,9 @@ std::string emit_kernel(const Graph& graph, const Kernel& kernel, bool contract)
     for (size_t i = 0; i < part.space.size(); ++i)
       if (!part.space[AtomId(i)].name.empty()) scope.take(part.space[AtomId(i)].name);
   std::vector<std::string> names;
+  const std::string residents = kernel.blocks_resident > 0 ? ", " + std::to_string(kernel.blocks_resident) : "";
   std::string out = emit_tickets(kernel) + "extern \"C\" __global__ void " + cluster_text(kernel) + "__launch_bounds__(" +
-                    std::to_string(kernel.block) + ")\n" + kernel.name + "(";
+                    std::to_string(kernel.block) + residents + ")\n" + kernel.name + "(";
   out += parameters(graph, kernel, scope, names) + ") {\n";
   std::string first_block;
   int64_t constant_blocks = 0;

@@ -143,9 +143,14 @@ std::string launch_text(const Graph& graph, const Program& program, const Launch
     return launch.kernel + "<<<" + blocks + ", " + std::to_string(launch.block) + ", " + std::to_string(launch.shared_bytes) +
            ", stream>>>(" + args + ");\n";
   };
+  constexpr uint32_t kUnaskedBytes = 48 * 1024;  // of shared memory, which need no asking
+  const std::string ask = launch.shared_bytes <= kUnaskedBytes
+                              ? ""
+                              : "  cudaFuncSetAttribute((const void *)" + launch.kernel +
+                                    ", cudaFuncAttributeMaxDynamicSharedMemorySize, " + std::to_string(launch.shared_bytes) + ");\n";
   if (const std::optional<int64_t> blocks = constant_blocks(launch))
-    return *blocks > 0 ? "  " + call(std::to_string(*blocks)) : "  // " + launch.kernel + " has nothing to do: a size is zero.\n";
-  return "  {\n    const long long count = " + blocks_formula(graph, launch) +
+    return *blocks > 0 ? ask + "  " + call(std::to_string(*blocks)) : "  // " + launch.kernel + " has nothing to do: a size is zero.\n";
+  return ask + "  {\n    const long long count = " + blocks_formula(graph, launch) +
          ";\n    if (count > 2147483647) return cudaErrorInvalidConfiguration;\n    if (count > 0) " + call("(unsigned)count") + "  }\n";
 }
 

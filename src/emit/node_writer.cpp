@@ -92,7 +92,8 @@ void NodeWriter::declare_dims(const std::vector<AtomId>& dims, const std::string
 
 std::string NodeWriter::address(BufferId buffer, const Index& index) const {
   const std::string text = index_text(part_.space, index, wide());
-  return buffers_[buffer.index] + " + " + (text.find('-') == std::string::npos ? text : "(" + text + ")");
+  const std::string sign = wide() || part_.space.is_nonnegative(index) ? "" : "(int)";  // (of lanes outside a row)
+  return buffers_[buffer.index] + " + " + (text.find('-') == std::string::npos ? text : sign + "(" + text + ")");
 }
 
 void NodeWriter::mark_used() {
@@ -188,7 +189,7 @@ void NodeWriter::write_load(NodeId id) {
   if (const int width = access_width(n.index, n.guard); width > 0) {
     const std::string from = address(n.buffer, without_lane(n.index));
     std::string text = "fs_load<" + lanes + ", " + std::to_string(width) + ">(" + from + ")";
-    if (part_.has_tail) text = "whole ? " + text + " : fs_load_some<" + lanes + ">(" + from + ", count)";
+    if (has_idle_lanes()) text = "whole ? " + text + " : fs_load_some<" + lanes + ">(" + from + ", " + lane_range() + ")";
     if (!in_u_[i] && guard.empty()) {
       line("const " + vec + target + " = " + text + ";");
       return;
@@ -198,7 +199,7 @@ void NodeWriter::write_load(NodeId id) {
   } else {
     if (!in_u_[i]) line(vec + target + " = {};");
     std::string condition = guard;
-    if (part_.has_tail) condition += (condition.empty() ? "" : " && ") + std::string("lane < count");
+    if (has_idle_lanes()) condition += (condition.empty() ? "" : " && ") + std::string(lane_condition());
     line("#pragma unroll");
     line("for (int lane = 0; lane < " + lanes + "; ++lane) " + (condition.empty() ? "" : "if (" + condition + ") ") + target +
          ".at[lane] = " + pointer + "[" + index_text(part_.space, n.index, wide()) + "];");
@@ -228,7 +229,7 @@ std::string NodeWriter::value_text(const Node& n) {
       if (!n.buffer.valid()) return "(" + std::string(index_type()) + ")" + value;
       std::string condition = guard_text(part_.space, n.guard, wide());
       const bool in_lane = std::any_of(n.in.begin(), n.in.end(), [&](NodeId in) { return in_lane_[in.index]; });
-      if (part_.has_tail && in_lane) condition += (condition.empty() ? "" : " && ") + std::string("lane < count");
+      if (has_idle_lanes() && in_lane) condition += (condition.empty() ? "" : " && ") + std::string(lane_condition());
       const std::string at = "fs_index(" + value + ", " + size_text(n.extent, graph_.symbols, true) + ", " + buffers_[n.buffer.index] +
                              ", " + std::to_string(n.check) + ", " + index_text(part_.space, n.index, wide()) + ")";
       return condition.empty() ? at : condition + " ? " + at + " : " + size_text(n.extent, graph_.symbols, true);
@@ -343,7 +344,8 @@ void NodeWriter::declare_repeated(size_t i) {
 }
 
 // Each level's loads in a repetition of their own: they are in flight together.
-void NodeWriter::write_loads(bool in_u, const std::function<bool(size_t)>& wanted, const std::function<void()>& repeat) {
+void NodeWriter::write_loads(bool in_u, const std::function<bool(size_t)>& wanted, const std::function<void()>& repeat,
+                             const std::function<void(NodeId)>& write) {
   auto mine = [&](size_t i) { return in_u_[i] == in_u && wanted(i) && !written_.contains(static_cast<uint32_t>(i)); };
   auto is_load = [&](size_t i) { return part_.nodes[NodeId(i)].kind == Node::kLoad && !staged_.contains(static_cast<uint32_t>(i)); };
   std::vector<size_t> nodes;
@@ -361,7 +363,7 @@ void NodeWriter::write_loads(bool in_u, const std::function<bool(size_t)>& wante
     if (loads.empty() && !waits) continue;
     if (in_u) repeat();
     if (waits) write_early(level - 1, in_u, wanted);
-    for (size_t i : loads) write_load(NodeId(i));
+    for (size_t i : loads) write ? write(NodeId(i)) : write_load(NodeId(i));
     if (in_u) close();
   }
 }
@@ -427,8 +429,8 @@ void NodeWriter::write_lanes(const Scope& scope, const std::vector<const Store*>
       continue;
     }
     std::string guard = store_guard(s);
-    if (part_.has_tail) guard += (guard.empty() ? "" : " && ") + std::string("lane < count");
-    line((guard.empty() ? "" : "if (" + guard + ") ") + element_store(s));
+    if (has_idle_lanes()) guard += (guard.empty() ? "" : " && ") + std::string(lane_condition());
+      line((guard.empty() ? "" : "if (" + guard + ") ") + element_store(s));
   }
   close();
   for (size_t k = 0; k < stores.size(); ++k) {
@@ -439,12 +441,12 @@ void NodeWriter::write_lanes(const Scope& scope, const std::vector<const Store*>
     const std::string store = std::string(updates ? "fs_atomic_add_all<" : "fs_store<") + std::to_string(access_width(s)) + ">(" + to + ", " + results[k] + ");";
     const std::string guard = store_guard(s);
     const std::string prefix = guard.empty() ? "" : "if (" + guard + ") ";
-    if (!part_.has_tail) {
+    if (!has_idle_lanes()) {
       line(prefix + store);
     } else {
       open(prefix + "{");
       line("if (whole) " + store);
-      line(std::string(updates ? "else fs_atomic_add_some(" : "else fs_store_some(") + to + ", " + results[k] + ", count);");
+      line(std::string(updates ? "else fs_atomic_add_some(" : "else fs_store_some(") + to + ", " + results[k] + ", " + lane_range() + ");");
       close();
     }
   }

@@ -57,6 +57,10 @@ class NodeWriter {
   std::string element_store(const Store& store) const;
   Index without_lane(const Index& index) const;
   static std::string zero(DType dtype);
+  // True where the first or the last vector of a row has lanes outside it: `before` and from `count` on.
+  bool has_idle_lanes() const { return part_.has_tail || (part_.sweep && part_.sweep->skewed); }
+  const char* lane_condition() const { return part_.has_tail ? "lane < count" : "lane >= before && lane < count"; }
+  const char* lane_range() const { return part_.has_tail ? "0, count" : "before, count"; }
   void write_load(NodeId id);
   std::string value_text(const Node& n);
   // sin and cos of one f32 value share their range reduction.
@@ -72,7 +76,9 @@ class NodeWriter {
   bool is_early(size_t i) const { return early_[i]; }
   const char* type_of(size_t i) const;
   // Loads, and what they wait for, level by level, of the nodes that are wanted; `repeat` opens the repetition where in_u.
-  void write_loads(bool in_u, const std::function<bool(size_t)>& wanted, const std::function<void()>& repeat);
+  // `write` stands in for write_load.
+  void write_loads(bool in_u, const std::function<bool(size_t)>& wanted, const std::function<void()>& repeat,
+                   const std::function<void(NodeId)>& write = {});
   void write_early(int level, bool in_u, const std::function<bool(size_t)>& wanted);
   void declare_repeated(size_t i);
   void write_scope(const Scope& scope);

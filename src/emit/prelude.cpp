@@ -33,13 +33,13 @@ __device__ __forceinline__ Vec<T, N> fs_load(const T* p) {
   return v;
 }
 )"},
-    {"fs_load_some", R"(// Reads the first `count` of N elements; the others are zero.
+    {"fs_load_some", R"(// Reads elements [from, to) of N; the others are zero.
 template <int N, class T>
-__device__ __forceinline__ Vec<T, N> fs_load_some(const T* p, int count) {
+__device__ __forceinline__ Vec<T, N> fs_load_some(const T* p, int from, int to) {
   Vec<T, N> v = {};
 #pragma unroll
   for (int k = 0; k < N; ++k)
-    if (k < count) v.at[k] = p[k];
+    if (k >= from && k < to) v.at[k] = p[k];
   return v;
 }
 )"},
@@ -55,12 +55,12 @@ __device__ __forceinline__ void fs_store(T* p, const Vec<T, N>& v) {
   }
 }
 )"},
-    {"fs_store_some", R"(// Writes the first `count` of N elements.
+    {"fs_store_some", R"(// Writes elements [from, to) of N.
 template <class T, int N>
-__device__ __forceinline__ void fs_store_some(T* p, const Vec<T, N>& v, int count) {
+__device__ __forceinline__ void fs_store_some(T* p, const Vec<T, N>& v, int from, int to) {
 #pragma unroll
   for (int k = 0; k < N; ++k)
-    if (k < count) p[k] = v.at[k];
+    if (k >= from && k < to) p[k] = v.at[k];
 }
 )"},
     {"fs_bitcast", R"(template <class To, class From>

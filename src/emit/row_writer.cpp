@@ -35,7 +35,9 @@ class RowWriter : NodeWriter {
   }
 
   std::string write() {
-    write_row_index();
+    if (sweep_.blocks > 0) open_rows();
+    else write_row_index();
+    declare_staged();
     const int sweeps = count_sweeps();
     for (int q = 0; q < sweeps; ++q) {
       write_row_values(q);
@@ -44,6 +46,7 @@ class RowWriter : NodeWriter {
     }
     write_row_values(sweeps);
     write_row_stores();
+    if (sweep_.blocks > 0) close_rows();
     if (sweep_.cluster) line("fs_cluster_barrier();  // a block's shared memory lives until all have read it");
     return std::move(out_);
   }
@@ -68,6 +71,7 @@ class RowWriter : NodeWriter {
     for (const Accumulator& a : sweep_.accumulators) last = std::max(last, sweep_of(a));
     for (const Store& s : part_.stores)
       if (is_along(s)) last = std::max(last, phase_[s.value.index]);
+    for (const Column& c : sweep_.columns) last = std::max(last, phase_[c.accumulator.operand.index]);
     return last + 1;
   }
 
@@ -96,15 +100,135 @@ class RowWriter : NodeWriter {
       line("const " + type + " t0 = " + all + ", t = t0 < " + size(rows_) + " ? t0 : " + size(rows_) + " - 1;");
       row_condition_ = "t0 < " + size(rows_);
     }
-    declare_dims(part_.dims, "t");
-    for (AtomId a : part_.shared_atoms)
-      line("const " + type + " " + part_.space[a].name + " = " + atom_definition_text(part_.space, a, wide()) + ";");
-    std::string first = sweep_.group == 1 ? "0"
-                        : sweep_.across   ? (sweep_.rows > 1 ? "threadIdx.x / " + rows : "threadIdx.x")
-                                          : (sweep_.rows > 1 ? "threadIdx.x % " + group : "threadIdx.x");
-    line("const " + type + " member = " + first + ";");
+    write_row_dims();
+    write_member();
     if (sweep_.split > 1) write_chunk();
   }
+
+  void write_row_dims() {
+    declare_dims(part_.dims, "t");
+    for (AtomId a : part_.shared_atoms)
+      line("const " + std::string(index_type()) + " " + part_.space[a].name + " = " + atom_definition_text(part_.space, a, wide()) + ";");
+  }
+
+  void write_member() {
+    const std::string rows = number(sweep_.rows), group = number(sweep_.group);
+    const std::string first = sweep_.group == 1 ? "0"
+                              : sweep_.across   ? (sweep_.rows > 1 ? "threadIdx.x / " + rows : "threadIdx.x")
+                                                : (sweep_.rows > 1 ? "threadIdx.x % " + group : "threadIdx.x");
+    line("const " + std::string(index_type()) + " member = " + first + ";");
+  }
+
+  // Columns: their states live longer than a row.
+  void open_rows() {
+    const std::string type = index_type(), rows = number(sweep_.rows), blocks = number(sweep_.blocks);
+    write_member();
+    for (const Column& c : sweep_.columns) {
+      names_of_columns_.push_back(scope_.take(graph_.name_of(c.op) + "_acc"));
+      line(state_type(c.accumulator) + " " + names_of_columns_.back() + "[" + number(sweep_.steps) + "]" +
+           (part_.lane.valid() ? "[" + number(part_.vector) + "]" : "") + ";");
+    }
+    line("#pragma unroll");
+    open("for (int u = 0; u < " + number(sweep_.steps) + "; ++u) {");
+    for (size_t c = 0; c < sweep_.columns.size(); ++c) {
+      if (part_.lane.valid()) line("#pragma unroll");
+      line((part_.lane.valid() ? "for (int lane = 0; lane < " + number(part_.vector) + "; ++lane) " : "") + column_state(c) + " = " +
+           initial_text(sweep_.columns[c].accumulator) + ";");
+    }
+    close();
+    prefetch();
+    const std::string cast = wide() ? "(long long)" : "";
+    open("for (" + type + " begin_row = " + cast + "blockIdx.x * " + rows + "; begin_row < " + size(rows_) +
+         "; begin_row += " + number(int64_t{sweep_.blocks} * sweep_.rows) + ") {");
+    const std::string all = sweep_.rows == 1 ? "begin_row" : "begin_row + threadIdx.x / " + number(sweep_.group);
+    if (rows_fill_blocks()) {
+      line("const " + type + " t = " + all + ";");
+    } else {
+      line("const " + type + " t0 = " + all + ", t = t0 < " + size(rows_) + " ? t0 : " + size(rows_) + " - 1;");
+      row_condition_ = "t0 < " + size(rows_);
+    }
+    write_row_dims();
+    if (!next_.empty()) write_next_loads("begin_row + " + number(int64_t{sweep_.blocks} * sweep_.rows));
+  }
+
+  // The next row's loads are on the way while this row is computed. Declares and fills what the first row needs.
+  void prefetch() {
+    const std::vector<bool> needed = needed_in(0, {});
+    for (size_t i = 0; i < part_.nodes.size(); ++i) {
+      const Node& n = part_.nodes[NodeId(i)];
+      if (sweep_.accumulators.empty()) break;  // nothing to wait for within a row
+      const bool of_row = std::any_of(part_.dims.begin(), part_.dims.end(), [&](AtomId v) { return part_.space.depends_on(n.index, v); });
+      if (n.kind != Node::kLoad || !n.in.empty() || !of_row || (in_u_[i] ? !needed[i] : in_lane_[i] || !n.guard.empty())) continue;
+      next_.push_back(NodeId(i));
+      held_.insert(i);
+      declare_load(NodeId(i), names_[i]);
+    }
+    if (next_.empty()) return;
+    const std::string first = number(sweep_.rows);
+    write_next_loads(std::string(wide() ? "(long long)" : "") + "blockIdx.x" + (sweep_.rows > 1 ? " * " + first : ""), false);
+  }
+
+  void write_next_loads(const std::string& row, bool following = true) {
+    std::vector<std::string> names = names_;
+    if (following)
+      for (NodeId id : next_) {
+        names_[id.index] = scope_.take(names[id.index] + "_next");
+        declare_load(id, names_[id.index]);
+        names_of_next_[id.index] = names_[id.index];
+      }
+    const std::string inside = row + (sweep_.rows > 1 ? " + threadIdx.x / " + number(sweep_.group) : "");
+    open("if (const " + std::string(index_type()) + " t = " + inside + "; t < " + size(rows_) + ") {");
+    write_row_dims();
+    for (NodeId id : next_)
+      if (const Node& n = part_.nodes[id]; !in_u_[id.index])
+        line(names_[id.index] + " = " + buffers_[n.buffer.index] + "[" + index_text(part_.space, n.index, wide()) + "];");
+    open_positions("member");
+    for (NodeId id : next_)
+      if (in_u_[id.index]) write_load(id);
+    close();
+    close();
+    names_ = std::move(names);
+  }
+
+  void declare_load(NodeId id, const std::string& name) {
+    const Node& n = part_.nodes[id];
+    const std::string type = storage_type(n.dtype), count = "[" + number(sweep_.steps) + "]";
+    if (!in_u_[id.index]) return line(type + " " + name + " = {};");
+    line((in_lane_[id.index] ? "Vec<" + type + ", " + number(part_.vector) + "> " : type + " ") + name + count +
+         (in_lane_[id.index] ? " = {};" : ";"));
+  }
+
+  void close_rows() {
+    if (!shared_.empty()) line("__syncthreads();  // before the next row's states");
+    if (!next_.empty()) {
+      line("#pragma unroll");
+      open("for (int u = 0; u < " + number(sweep_.steps) + "; ++u) {");
+      for (NodeId id : next_)
+        if (in_u_[id.index]) line(names_[id.index] + "[u] = " + names_of_next_.at(id.index) + "[u];");
+      close();
+      for (NodeId id : next_)
+        if (!in_u_[id.index]) line(names_[id.index] + " = " + names_of_next_.at(id.index) + ";");
+    }
+    close();
+    const std::string slot =
+        sweep_.rows == 1 ? "blockIdx.x" : "(blockIdx.x * " + number(sweep_.rows) + " + threadIdx.x / " + number(sweep_.group) + ")";
+    open_positions("member");
+    if (part_.lane.valid()) {
+      line("#pragma unroll");
+      open("for (int lane = 0; lane < " + number(part_.vector) + "; ++lane) {");
+    }
+    for (size_t c = 0; c < sweep_.columns.size(); ++c) {
+      const Column& column = sweep_.columns[c];
+      const Size each = positions_ * Size(part_.lane.valid() ? part_.vector : 1);
+      const std::string cast = column.accumulator.dtype == DType::kI64 ? "(long long)" : "";
+      line(buffers_[column.accumulator.partials.index] + "[" + slot + " * " + size(each) + " + " +
+           index_text(part_.space, column.index, wide()) + "] = " + cast + column_state(c) + ".value;");
+    }
+    if (part_.lane.valid()) close();
+    close();
+  }
+
+  std::string column_state(size_t c) const { return names_of_columns_[c] + "[u]" + (part_.lane.valid() ? "[lane]" : ""); }
 
   // The part of the row's positions that is this block's.
   void write_chunk() {
@@ -128,6 +252,13 @@ class RowWriter : NodeWriter {
     line("const " + std::string(index_type()) + " p = " + begin + " + " + step + ";");
     if (!chunks_fit()) line("if (p >= " + size(positions_) + ") break;");
     declare_dims(sweep_.dims, "p");
+    if (!sweep_.skewed) return;
+    const std::string lanes = number(part_.vector), elems = size(sweep_.row_elems), signed_type = wide() ? "long long" : "int";
+    line("const " + signed_type + " at = (" + signed_type + ")(" + index_text(part_.space, *sweep_.skewed, wide()) +
+         ");  // of lane 0 in the row");
+    line("const int before = at < 0 ? (int)-at : 0, count = " + elems + " - at < " + lanes + " ? (int)(" + elems + " - at) : " + lanes +
+         ";");
+    line("const bool whole = before == 0 && count == " + lanes + ";");
   }
 
   // --- sweeps
@@ -143,6 +274,8 @@ class RowWriter : NodeWriter {
     std::vector<bool> needed(part_.nodes.size());
     for (const Accumulator& a : sweep_.accumulators)
       if (sweep_of(a) == q) needed[a.operand.index] = true;
+    for (const Column& c : sweep_.columns)
+      if (phase_[c.accumulator.operand.index] == q) needed[c.accumulator.operand.index] = true;
     for (const Store* s : stores) needed[s->value.index] = true;
     for (size_t i = needed.size(); i-- > 0;)
       if (needed[i] && in_u_[i])
@@ -166,7 +299,12 @@ class RowWriter : NodeWriter {
       const Accumulator& a = sweep_.accumulators[k];
       if (sweep_of(a) != q) continue;
       write_initial(k);
-      scope.statements.push_back(add_text(a, state(k)));
+      scope.statements.push_back((sweep_.skewed ? "if (" + std::string(lane_condition()) + ") " : "") + add_text(a, state(k)));
+    }
+    for (size_t c = 0; c < sweep_.columns.size(); ++c) {
+      const Accumulator& a = sweep_.columns[c].accumulator;
+      if (phase_[a.operand.index] != q) continue;
+      scope.statements.push_back((row_condition_.empty() ? "" : "if (" + row_condition_ + ") ") + add_text(a, column_state(c)));
     }
     if (scope.stores.empty() && scope.statements.empty()) return;
     store_condition_ = row_condition_;
@@ -192,11 +330,35 @@ class RowWriter : NodeWriter {
     if (!sweep_.held)
       for (size_t i = 0; i < part_.nodes.size(); ++i)
         if (in_u_[i] && is_early(i)) written_.erase(static_cast<uint32_t>(i));
-    auto wanted = [&](size_t i) { return needed[i] && !held_.contains(i); };
-    write_loads(true, wanted, [&] { open_positions(begin); });
+    auto is_staged = [&](NodeId id) { return std::find(sweep_.staged.begin(), sweep_.staged.end(), id) != sweep_.staged.end(); };
+    auto wanted = [&](size_t i) { return needed[i] && !(sweep_.held && held_.contains(i)); };
+    auto write = [&](NodeId id) {
+      const std::string place =
+          names_[id.index] + "_held[p" + (end_.empty() && first_position_ == "member" ? "" : " - (first - member)") + "]";
+      if (is_staged(id) && held_.contains(id.index)) return line(names_[id.index] + "[u] = " + place + ";");
+      write_load(id);
+      if (is_staged(id)) line(place + " = " + names_[id.index] + "[u];"), held_.insert(id.index);
+    };
+    write_loads(true, wanted, [&] { open_positions(begin); }, write);
     if (sweep_.held)
       for (size_t i = 0; i < part_.nodes.size(); ++i)
         if (needed[i] && in_u_[i] && part_.nodes[NodeId(i)].kind == Node::kLoad) held_.insert(i);
+  }
+
+  // What stays in shared memory from sweep to sweep: every thread reads only what it wrote.
+  void declare_staged() {
+    if (sweep_.staged.empty()) return;
+    line("extern __shared__ __align__(16) unsigned char fs_held[];");
+    const int64_t places = chunk();
+    int64_t offset = 0;
+    for (NodeId id : sweep_.staged) {
+      const Node& n = part_.nodes[id];
+      const bool lanes = in_lane_[id.index];
+      const std::string type =
+          lanes ? "Vec<" + std::string(storage_type(n.dtype)) + ", " + number(part_.vector) + ">" : storage_type(n.dtype);
+      line(type + " *" + names_[id.index] + "_held = (" + type + " *)(fs_held" + (offset > 0 ? " + " + number(offset) : "") + ");");
+      offset += places * bytes_of(n.dtype) * (lanes ? part_.vector : 1);
+    }
   }
 
   void write_values(const Scope& scope, const std::string& begin) {
@@ -211,7 +373,7 @@ class RowWriter : NodeWriter {
 
   // What is the same along the row and known before sweep q.
   void write_row_values(int q) {
-    write_loads(false, [&](size_t i) { return phase_[i] == q; }, {});
+    write_loads(false, [&](size_t i) { return phase_[i] == q && !held_.contains(i); }, {});
     write_scope({false, [&](size_t i) { return phase_[i] == q; }, {}, {}});
     for (size_t i = 0; i < part_.nodes.size(); ++i)
       if (const NodeId divisor = row_divisor(i); divisor.valid() && phase_[divisor.index] == q && !reciprocals_.contains(divisor.index)) {
@@ -334,10 +496,12 @@ class RowWriter : NodeWriter {
   const Sweep& sweep_;
   std::vector<int> phase_;
   Size rows_, positions_;
-  std::vector<std::string> names_of_accumulators_;
+  std::vector<std::string> names_of_accumulators_, names_of_columns_;
   std::string row_condition_, first_position_ = "member", end_;
   std::map<size_t, int> first_sweep_;  // of kept values: the one that computes them
   std::set<size_t> held_, shared_;
+  std::vector<NodeId> next_;  // loads that are made a row ahead
+  std::map<uint32_t, std::string> names_of_next_;
 };
 
 }  // namespace

@@ -71,19 +71,33 @@ struct Tile {
   std::vector<Staged> staged;
 };
 
+// A reduction over the rows, from the sweeps that read them anyway: each thread keeps what its positions gave over all rows that it
+// takes, and a later kernel merges what the threads of one position found.
+struct Column {
+  OpId op;
+  Accumulator accumulator;
+  Index index;  // of a position's state among those that one group leaves
+};
+
 // Reductions. The part's `dims` are rows, each of which has `positions`. A group of threads takes a row through its phases: in each it
 // sweeps over all positions, feeds the accumulators whose operands are known by then, and merges its threads' accumulators.
 struct Sweep {
   std::vector<AtomId> dims;  // variables of a position, outer to inner; the innermost counts vectors where the lane runs along it
   std::vector<Accumulator> accumulators;
-  int group = 1;             // threads of a row, a power of two
-  int rows = 1;              // rows (or vectors of them) side by side in a block
-  bool across = false;       // neighbouring threads take neighbouring rows and the lane runs over rows; else both run over positions
-  int steps = 1;             // positions that a thread has in flight
-  bool held = false;         // one round of steps covers the row: what later phases read again stays in registers
-  std::vector<NodeId> kept;  // computed values that stay in registers too
-  int split = 1;             // blocks that share a row, each a chunk of its positions
-  bool cluster = false;      // they are a thread block cluster, and see each other's results; else the last one to finish merges them all
+  std::vector<Column> columns;
+  // Vectors that keep to memory's alignment where rows do not start on it: the position of the first lane, negative before the row.
+  std::optional<Index> skewed;
+  Size row_elems;              // positions that are lanes of the vectors
+  int blocks = 0;              // that take all rows in turns, where there are columns
+  int group = 1;               // threads of a row, a power of two
+  int rows = 1;                // rows (or vectors of them) side by side in a block
+  bool across = false;         // neighbouring threads take neighbouring rows and the lane runs over rows; else both run over positions
+  int steps = 1;               // positions that a thread has in flight
+  bool held = false;           // one round of steps covers the row: what later phases read again stays in registers
+  std::vector<NodeId> kept;    // computed values that stay in registers too
+  std::vector<NodeId> staged;  // loads that stay in shared memory instead, each thread's own
+  int split = 1;               // blocks that share a row, each a chunk of its positions
+  bool cluster = false;        // they are a thread block cluster, and see each other's results; else the last one to finish merges them all
 };
 
 // One iteration space of a kernel: a range of its blocks.
@@ -120,7 +134,9 @@ struct Kernel {
   IdVec<BufferId, Buffer> buffers;
   std::vector<Part> parts;
   int block = 256;
-  int shared_bytes = 0;  // static
+  int blocks_resident = 0;  // on a multiprocessor, at least, whatever registers that leaves; 0: as the compiler likes
+  int shared_bytes = 0;     // static
+  int dynamic_bytes = 0;    // of shared memory, asked for at launch
 };
 
 }  // namespace fusec

@@ -18,8 +18,10 @@ void for_each_index(PartType& part, F&& f) {
     f(s.index);
     for (auto& g : s.guard) f(g);
   }
-  if (part.sweep)
-    for (auto& a : part.sweep->accumulators) f(a.position);
+  if (!part.sweep) return;
+  for (auto& a : part.sweep->accumulators) f(a.position);
+  for (auto& c : part.sweep->columns) f(c.index);
+  if (part.sweep->skewed) f(*part.sweep->skewed);
 }
 
 template <class PartType, class F>

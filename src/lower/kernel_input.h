@@ -22,6 +22,7 @@ struct KernelInput {
     std::vector<Size> strides;
   };
   std::vector<Stored> stores;
+  std::map<OpId, RowTrace::Parts> reduced_before = {};
 };
 
 }  // namespace fusec

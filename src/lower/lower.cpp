@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "lower/columns.h"
 #include "lower/pointwise.h"
 #include "lower/rows.h"
 #include "lower/scatter.h"
@@ -13,6 +14,13 @@
 namespace fusec {
 
 namespace {
+
+// States that the blocks of one kernel leave for the next, `parts` of them for each result.
+struct Partial {
+  KernelArg arg;
+  DType dtype = DType::kF32;
+  Size parts;
+};
 
 // Memory that holds a value between launches.
 struct Location {
@@ -76,6 +84,8 @@ class Lowering {
     std::vector<Destination> wanted = destinations_of(id, roots_of(id, segment));
     for (OpId op : ops_before(computed, wanted))
       if (is_stage(graph_[op].kind)) lower_stage(id, segment, computed, op, wanted);
+    const bool staged = std::any_of(segment.ops.begin(), segment.ops.end(), [&](OpId op) { return is_stage(graph_[op].kind); });
+    if (!staged && lower_columns(id, segment, computed, wanted)) wanted.clear();
     lower_values(id, computed, std::move(wanted));
     for (size_t k = first; k < kernels_.size(); ++k) protect_aliases(id, k);
     for (size_t k = first; k < kernels_.size(); ++k) {
@@ -170,7 +180,7 @@ class Lowering {
     Buffer target{to.arg, graph_[v].dtype, graph_[v].name};
     target.read = target.written = true;
     const BufferId buffer = draft.kernel.buffers.push(std::move(target));
-    lower_scatter(input_for(id, computed, draft), op, buffer, to.strides, draft.kernel);
+    lower_scatter(input_for(id, computed, draft, {}), op, buffer, to.strides, draft.kernel);
     add_kernel(std::move(draft.kernel));
     locations_[v] = {to.arg, to.strides};
     computed[v] = false;
@@ -215,7 +225,7 @@ class Lowering {
     return readers == 1;
   }
 
-  KernelInput input_for(uint32_t id, const IdVec<ValueId, bool>& computed, Draft& draft) {
+  KernelInput input_for(uint32_t id, const IdVec<ValueId, bool>& computed, Draft& draft, const std::vector<Destination>& wanted) {
     auto place = [this, &draft](ValueId v) {
       const auto at = locations_.find(v);
       FUSEC_CHECK(at != locations_.end(), "'" + graph_[v].name + "' is read before any segment stored it");
@@ -229,7 +239,13 @@ class Lowering {
     };
     auto check = [this, &draft](OpId op) { return check_place(op, draft); };
     auto scratch = [this, id](const Size& bytes) { return new_workspace(bytes, id, id); };
-    return {graph_, target_, computed, place, check, scratch, {}};
+    KernelInput input{graph_, target_, computed, place, check, scratch, {}};
+    for (const Destination& d : wanted) {
+      Buffer b{d.arg, graph_[d.value].dtype, graph_[d.value].name};
+      b.written = true;
+      input.stores.push_back({d.value, draft.kernel.buffers.push(std::move(b)), d.strides});
+    }
+    return input;
   }
 
   CheckPlace check_place(OpId op, Draft& draft) {
@@ -248,19 +264,59 @@ class Lowering {
     return {draft.record, it->second};
   }
 
+  // Reductions over the leading dims that one pass over the rows of their operands can serve beside what is stored of these rows. What
+  // waits for their results comes in a second kernel. False, and nothing done, where there are none.
+  bool lower_columns(uint32_t id, const Segment& segment, const IdVec<ValueId, bool>& computed, const std::vector<Destination>& wanted) {
+    std::vector<ValueId> roots;
+    for (const Destination& d : wanted)
+      if (std::find(roots.begin(), roots.end(), d.value) == roots.end()) roots.push_back(d.value);
+    const ColumnPlan plan = plan_columns(graph_, segment, computed, roots);
+    if (plan.columns.empty()) return false;
+    auto part_of = [&](const std::vector<ValueId>& values) {
+      std::vector<Destination> some;
+      for (const Destination& d : wanted)
+        if (std::find(values.begin(), values.end(), d.value) != values.end()) some.push_back(d);
+      return some;
+    };
+    const size_t workspace_before = program_.workspace.size();
+    Draft draft;
+    draft.kernel.segment = id;
+    KernelInput input = input_for(id, computed, draft, part_of(plan.row_roots));
+    RowParts rows = trace_rows_with_columns(input, plan.columns);
+    Kernel& kernel = draft.kernel;
+    if (!rows.refused.valid()) {
+      kernel.parts = std::move(rows.parts);
+      keep_order(kernel);
+      if (schedule_columns(graph_, target_, input.scratch, kernel)) {
+        const Sweep& sweep = *kernel.parts[0].sweep;
+        std::map<OpId, Partial> partials;
+        for (size_t c = 0; c < plan.columns.size(); ++c) {
+          const Accumulator& a = sweep.columns[c].accumulator;
+          partials[plan.columns[c]] = {kernel.buffers[a.partials].arg, a.dtype, Size(int64_t{sweep.blocks} * sweep.rows)};
+        }
+        add_kernel(std::move(kernel));
+        FUSEC_CHECK(lower_fused(id, computed, part_of(plan.column_roots), true, partials), "the results of columns have no kernel");
+        return true;
+      }
+    }
+    program_.workspace.resize(workspace_before);
+    return false;
+  }
+
   // Kernels that compute the wanted values and store them: one for each part that sweeps over rows, one for all that does not. False,
   // and nothing done, when a reduction is refused.
-  bool lower_fused(uint32_t id, const IdVec<ValueId, bool>& computed, const std::vector<Destination>& wanted, bool alone) {
+  bool lower_fused(uint32_t id, const IdVec<ValueId, bool>& computed, const std::vector<Destination>& wanted, bool alone,
+                   const std::map<OpId, Partial>& partials = {}) {
     Draft draft;
     Kernel& kernel = draft.kernel;
     kernel.segment = id;
-    KernelInput input = input_for(id, computed, draft);
-    const auto& scratch = input.scratch;
-    for (const Destination& d : wanted) {
-      Buffer b{d.arg, graph_[d.value].dtype, graph_[d.value].name};
-      b.written = true;
-      input.stores.push_back({d.value, kernel.buffers.push(std::move(b)), d.strides});
+    KernelInput input = input_for(id, computed, draft, wanted);
+    for (const auto& [op, partial] : partials) {
+      Buffer b{partial.arg, partial.dtype, "partial"};
+      b.read = true;
+      input.reduced_before[op] = {kernel.buffers.push(std::move(b)), partial.dtype, partial.parts};
     }
+    const auto& scratch = input.scratch;
     std::vector<KernelInput::Stored> pointwise;
     RowParts rows = trace_rows(input, pointwise, true);
     const bool few = std::any_of(rows.parts.begin(), rows.parts.end(), [&](const Part& p) { return too_few_rows(p, target_); });
@@ -294,8 +350,9 @@ class Lowering {
 
   static bool reads_for_deviations(const Kernel& kernel) {
     const Sweep& sweep = *kernel.parts[0].sweep;
-    return !sweep.held && std::any_of(sweep.accumulators.begin(), sweep.accumulators.end(),
-                                      [](const Accumulator& a) { return a.kind == Accumulator::kDeviations; });
+    return !sweep.held && sweep.staged.empty() &&
+           std::any_of(sweep.accumulators.begin(), sweep.accumulators.end(),
+                       [](const Accumulator& a) { return a.kind == Accumulator::kDeviations; });
   }
 
   // What may overwrite an input waits until the row has been read.
@@ -307,7 +364,9 @@ class Lowering {
   }
 
   void add_kernel(Kernel kernel) {
-    if (std::all_of(kernel.parts.begin(), kernel.parts.end(), [](const Part& p) { return p.stores.empty(); })) return;
+    if (std::all_of(kernel.parts.begin(), kernel.parts.end(),
+                    [](const Part& p) { return p.stores.empty() && (!p.sweep || p.sweep->columns.empty()); }))
+      return;
     kernel.name = program_.name + "_s" + std::to_string(kernel.segment);
     int& count = kernels_of_segment_[kernel.segment];
     if (count++ > 0) kernel.name += std::string("_") + std::to_string(count);
@@ -427,6 +486,8 @@ class Lowering {
       if (part.sweep)
         for (const Accumulator& a : part.sweep->accumulators)
           if (a.partials.valid()) used.insert(a.partials);
+      if (part.sweep)
+        for (const Column& c : part.sweep->columns) used.insert(c.accumulator.partials);
     }
     IdVec<BufferId, Buffer> kept;
     for (BufferId b : used) moved[b.index] = kept.push(kernel.buffers[b]);
@@ -437,6 +498,8 @@ class Lowering {
       if (part.sweep)
         for (Accumulator& a : part.sweep->accumulators)
           if (a.partials.valid()) a.partials = moved[a.partials.index];
+      if (part.sweep)
+        for (Column& c : part.sweep->columns) c.accumulator.partials = moved[c.accumulator.partials.index];
     }
     kernel.buffers = std::move(kept);
   }
@@ -446,6 +509,7 @@ class Lowering {
     launch.segment = kernel.segment;
     launch.kernel = kernel.name;
     launch.block = static_cast<uint32_t>(kernel.block);
+    launch.shared_bytes = static_cast<uint32_t>(kernel.dynamic_bytes);
     for (const Buffer& b : kernel.buffers) {
       launch.args.push_back(b.arg);
       launch.arg_dtypes.push_back(b.dtype);
@@ -463,6 +527,7 @@ class Lowering {
     if (largest->sweep) {
       launch.schedule.emplace_back("threads_per_row", largest->sweep->group);
       launch.schedule.emplace_back("rows_per_block", largest->sweep->rows);
+      if (!largest->sweep->staged.empty()) launch.schedule.emplace_back("held_in_shared_memory", 1);
       if (largest->sweep->held) launch.schedule.emplace_back("held_in_registers", 1);
       if (largest->sweep->split > 1) launch.schedule.emplace_back("blocks_per_row", largest->sweep->split);
     }

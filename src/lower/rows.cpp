@@ -20,12 +20,20 @@ Size elements(const KernelInput& input, const Stored* s) { return element_count(
 class RowBuilder {
  public:
   RowBuilder(const KernelInput& input, const Stored* root, bool known_means)
-      : input_(&input), root_(root), known_means_(known_means), dims_(input.graph[root->value].shape) {}
+      : input_(&input), root_(root), shape_(input.graph[root->value].shape), known_means_(known_means), dims_(shape_) {}
+  // Rows by what `columns` reduce.
+  RowBuilder(const KernelInput& input, const std::vector<OpId>& columns)
+      : input_(&input),
+        shape_(input.graph[input.graph[columns[0]].in[0].value].shape),
+        known_means_(true),
+        dims_(shape_),
+        columns_(columns) {}
 
   // False where the store needs no reduction.
   bool discover();
   // The part that stores the root and those of `others` that it can store too; these are taken from the list. Not after a refusal.
   Part build(std::vector<const Stored*>& others);
+  Part build_with_columns(const std::vector<Stored>& stores);
   // The same part with those of `others` that it can store too.
   Part join(Part part, std::vector<const Stored*>& others);
   OpId refused() const { return refused_; }
@@ -37,9 +45,11 @@ class RowBuilder {
   std::vector<Index> indices_of(Part& part, const std::vector<AtomId>& variables, const Shape& shape) const;
 
   const KernelInput* input_;
-  const Stored* root_;
+  const Stored* root_ = nullptr;
+  Shape shape_;
   bool known_means_;
   SplitDims dims_;
+  std::vector<OpId> columns_;
   std::optional<SplitDims> positions_;  // where the root is one element a row: of the largest reduction
   std::vector<bool> is_row_;            // per variable of the root
   OpId refused_;
@@ -57,6 +67,15 @@ bool RowBuilder::apply_split(const Part& part, const std::vector<SplitDims::Fact
 }
 
 bool RowBuilder::discover() {
+  if (!columns_.empty()) {
+    Part part(input_->graph.symbols);
+    std::vector<SplitDims::Factor> origin;
+    dims_.make(part, "i", part.dims, origin);
+    is_row_.clear();
+    const std::vector<int64_t>& reduced = input_->graph.attrs(input_->graph[columns_[0]]).dims;
+    for (const auto& f : origin) is_row_.push_back(std::find(reduced.begin(), reduced.end(), static_cast<int64_t>(f.dim)) != reduced.end());
+    return true;
+  }
   while (true) {
     Part part(input_->graph.symbols);
     part.sweep.emplace();
@@ -64,6 +83,7 @@ bool RowBuilder::discover() {
     const std::vector<Index> indices = dims_.make(part, "i", part.dims, origin);
     RowTrace rows;
     rows.known_means = known_means_;
+    rows.reduced_before = input_->reduced_before;
     Shape largest;
     rows.position_of = [&](const Shape& extents) {
       std::vector<Index> fresh;
@@ -121,6 +141,7 @@ Part RowBuilder::build_for(const std::vector<const Stored*>& stores) {
     RowTrace rows;
     rows.positions = sweep.dims;
     rows.known_means = known_means_;
+    rows.reduced_before = input_->reduced_before;
     const Size count = iterations(part, sweep.dims);
     rows.position_of = [&](const Shape& extents) -> std::optional<std::vector<Index>> {
       if (!(element_count(extents) == count)) return std::nullopt;
@@ -145,8 +166,8 @@ void RowBuilder::trace(Part& part, const std::vector<const Stored*>& stores, con
   for (size_t v = 0; v < is_row_.size(); ++v) all.push_back(AtomId(v));
   for (const Stored* stored : stores) {
     const Shape& shape = input_->graph[stored->value].shape;
-    const bool same = shape == input_->graph[root_->value].shape;
-    const bool of_row = !(element_count(shape) == element_count(input_->graph[root_->value].shape));
+    const bool same = shape == shape_;
+    const bool of_row = !(element_count(shape) == element_count(shape_));
     std::vector<Index> at = same ? root_indices : indices_of(part, of_row ? part.dims : all, shape);
     Store store;
     store.buffer = stored->buffer;
@@ -154,6 +175,25 @@ void RowBuilder::trace(Part& part, const std::vector<const Stored*>& stores, con
     store.index = part.space.simplify(std::move(store.index));
     store.value = tracer.value_at(stored->value, std::move(at));
     part.stores.push_back(std::move(store));
+  }
+  for (OpId id : columns_) {
+    const Op& op = input_->graph[id];
+    const ValueId x = op.in[0].value, y = op.out[0];
+    const Shape& shape = input_->graph[x].shape;
+    Column column;
+    column.op = id;
+    column.accumulator.kind = accumulator_kind(op.kind);
+    column.accumulator.dtype = accumulator_dtype(op.kind, input_->graph[x].dtype, input_->graph[y].dtype);
+    std::vector<Index> kept;
+    for (size_t d = 0; d < shape.size(); ++d) {
+      const auto& reduced = input_->graph.attrs(op).dims;
+      const bool is_reduced = std::find(reduced.begin(), reduced.end(), static_cast<int64_t>(d)) != reduced.end();
+      if (!is_reduced) kept.push_back(root_indices[d]);
+      else if (input_->graph.attrs(op).keepdim) kept.emplace_back();
+    }
+    column.index = tracer.linear(kept, input_->graph[y].shape);
+    column.accumulator.operand = tracer.value_at(x, root_indices);
+    part.sweep->columns.push_back(std::move(column));
   }
 }
 
@@ -164,16 +204,15 @@ Part RowBuilder::build(std::vector<const Stored*>& others) {
 }
 
 Part RowBuilder::join(Part part, std::vector<const Stored*>& others) {
-  const Shape& root_shape = input_->graph[root_->value].shape;
   std::erase_if(others, [&](const Stored* other) {
     const Shape& shape = input_->graph[other->value].shape;
-    if (!(element_count(shape) == element_count(root_shape)) && !(element_count(shape) == iterations(part))) return false;
+    if (!(element_count(shape) == element_count(shape_)) && !(element_count(shape) == iterations(part))) return false;
     // Only what the row computes anyway: a reduction more would be one at other rows.
     RowBuilder attempt = *this;
     attempt.stores_.push_back(other);
     Part with = attempt.build_for(attempt.stores_);
     if (attempt.refused_.valid()) return false;
-    if (with.sweep->accumulators.size() > part.sweep->accumulators.size() && !(shape == root_shape)) return false;
+    if (with.sweep->accumulators.size() > part.sweep->accumulators.size() && !(shape == shape_)) return false;
     *this = std::move(attempt);
     part = std::move(with);
     return true;
@@ -181,7 +220,22 @@ Part RowBuilder::join(Part part, std::vector<const Stored*>& others) {
   return part;
 }
 
+Part RowBuilder::build_with_columns(const std::vector<Stored>& stores) {
+  for (const Stored& s : stores) stores_.push_back(&s);
+  discover();
+  return build_for(stores_);
+}
+
 }  // namespace
+
+RowParts trace_rows_with_columns(const KernelInput& input, const std::vector<OpId>& columns) {
+  RowParts out;
+  RowBuilder builder(input, columns);
+  Part part = builder.build_with_columns(input.stores);
+  if (builder.refused().valid()) out.refused = builder.refused();
+  else out.parts.push_back(std::move(part));
+  return out;
+}
 
 RowParts trace_rows(const KernelInput& input, std::vector<Stored>& pointwise, bool known_means) {
   RowParts out;

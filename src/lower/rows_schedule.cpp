@@ -17,9 +17,13 @@ constexpr int64_t kKeptBytes = 128;          // of computed values, beside those
 constexpr int64_t kDearInstructions = 8;
 constexpr int kBlock = 128, kAcrossBlock = 256, kMaxBlock = 1024;
 constexpr int64_t kMaxSteps = 16;
-constexpr int kClusterBlock = 512, kMaxCluster = 8;  // (portable)
-constexpr int kMaxColumns = 32;                      // threads along the rows, where the lane runs over them
-constexpr int64_t kBlocksWanted = 32;                // on a multiprocessor, before blocks stop sharing rows
+constexpr int kSharedBlock = 512, kMaxCluster = 8;  // (portable)
+constexpr int64_t kReservedBytes = 1024;            // of shared memory a block: the system's, and merged states
+constexpr int kMaxColumns = 32;                     // threads along the rows, where the lane runs over them
+constexpr int64_t kBlocksWanted = 32;               // on a multiprocessor, before blocks stop sharing rows
+constexpr int64_t kColumnBytes = 64;                // of states that a thread keeps for its positions
+constexpr int kColumnBlock = 512;
+constexpr int64_t kLeastSkewedVectors = 8;  // in a row
 constexpr int64_t kMaxSplit = 4096;
 constexpr int64_t kThreadsWanted = 1024;
 constexpr int64_t kInlinePositions = 16;  // that one thread reduces alone
@@ -65,6 +69,44 @@ int choose_width(const Part& part, const Kernel& kernel, AtomId v) {
   return width;
 }
 
+// Vectors of rows that do not start where vectors may: they keep to memory's alignment, and the first and the last of a row have lanes
+// outside it. True where that was possible.
+bool skew(Part& part, const Kernel& kernel) {
+  Sweep& sweep = *part.sweep;
+  if (sweep.dims.size() != 1 || !part.space.extent(sweep.dims[0]).is_constant()) return false;
+  const AtomId x = sweep.dims[0];
+  const int64_t elems = part.space.extent(x).value();
+  const int width = std::bit_floor(static_cast<unsigned>(preferred_vector(part, kernel, x)));
+  if (width == 1 || elems < kLeastSkewedVectors * width) return false;
+  // The rows as most bytes lie.
+  std::optional<Index> base;
+  int64_t most = 0;
+  std::vector<std::pair<Index, int64_t>> bytes;
+  for_each_access(part, kernel, [&](const Index& index, DType dtype) {
+    if (!index.coefficient(x).is(1) || inside_atom(part.space, index, x) || index.terms.size() == 1) return;
+    const Index row = index - part.space.variable(x);
+    auto at = std::find_if(bytes.begin(), bytes.end(), [&](const auto& b) { return b.first == row; });
+    if (at == bytes.end()) at = bytes.insert(at, {row, 0});
+    at->second += bytes_of(dtype);
+    if (at->second > most) most = at->second, base = row;
+  });
+  bool guarded = false;
+  for_each_guard(part, [&](const Index& g) { guarded = guarded || part.space.depends_on(g, x); });
+  bool nested = false;
+  for_each_index(part, [&](const Index& i) { nested = nested || inside_atom(part.space, i, x); });
+  if (!base || guarded || nested) return false;
+  IndexSpace& space = part.space;
+  part.vector = width;
+  sweep.row_elems = elems;
+  sweep.dims[0] = space.add_variable(space[x].name + "v", (elems + 2 * width - 2) / width);
+  part.lane = space.add_variable("lane", width);
+  const Index first = (space.variable(sweep.dims[0]) + space.quotient(*base, width)) * Size(width) - *base;
+  const Index position = first + space.variable(part.lane);
+  for_each_index(part, [&](Index& index) { index = space.substitute(index, {{x, position}}); });
+  sweep.skewed = first;
+  return true;
+}
+
 // Sweeps in which each node's value is used: bit q for sweep q.
 std::vector<uint64_t> uses(const Part& part, const std::vector<int>& phase, const std::vector<bool>& along) {
   std::vector<uint64_t> used(part.nodes.size());
@@ -73,6 +115,7 @@ std::vector<uint64_t> uses(const Part& part, const std::vector<int>& phase, cons
   };
   for (const Accumulator& a : part.sweep->accumulators)
     use(a.operand, std::max(phase[a.operand.index], a.mean.valid() ? phase[a.mean.index] : 0));
+  for (const Column& c : part.sweep->columns) use(c.accumulator.operand, phase[c.accumulator.operand.index]);
   const int last = *std::max_element(phase.begin(), phase.end());
   for (const Store& s : part.stores) use(s.value, s.last ? last : phase[s.value.index]);
   for (size_t i = part.nodes.size(); i-- > 0;)
@@ -97,6 +140,16 @@ std::vector<NodeId> choose_kept(const Graph& graph, const Part& part, int64_t by
     kept.push_back(NodeId(i));
   }
   return kept;
+}
+
+// Loads along the row that a later sweep needs again.
+std::vector<NodeId> choose_staged(const Part& part) {
+  const std::vector<bool> along = along_row(part);
+  const std::vector<uint64_t> used = uses(part, phases(part), along);
+  std::vector<NodeId> staged;
+  for (size_t i = 0; i < part.nodes.size(); ++i)
+    if (part.nodes[NodeId(i)].kind == Node::kLoad && along[i] && std::popcount(used[i]) > 1) staged.push_back(NodeId(i));
+  return staged;
 }
 
 struct Traffic {
@@ -134,6 +187,62 @@ bool too_few_rows(const Part& part, const Target& target) {
   return rows * 4 < target.multiprocessors && rows * positions > int64_t{1} << 18;
 }
 
+// Each block takes one row after another, its threads always the same positions.
+bool schedule_columns(const Graph& graph, const Target& target, const std::function<KernelArg(const Size&)>& scratch, Kernel& kernel) {
+  Part& part = kernel.parts[0];
+  Sweep& sweep = *part.sweep;
+  merge_dims(part, part.dims);
+  merge_dims(part, sweep.dims);
+  order_for_memory(part, kernel, sweep.dims);
+  if (sweep.dims.empty()) return false;
+  apply_vector(part, sweep.dims, choose_width(part, kernel, sweep.dims.back()));
+  const Size position_count = iterations(part, sweep.dims), row_count = iterations(part);
+  if (!position_count.is_constant()) return false;
+  const int64_t positions = position_count.value(), rows = typical(part, row_count);
+  int64_t state_bytes_of_position = 0;
+  for (const Column& c : sweep.columns) state_bytes_of_position += state_bytes(c.accumulator) * part.vector;
+  const int64_t most_steps = std::max<int64_t>(1, kColumnBytes / state_bytes_of_position);
+  sweep.group = static_cast<int>(std::min<int64_t>(kMaxBlock, bit_ceil(positions)));
+  while (sweep.group > kColumnBlock && ceil_div(positions, sweep.group / 2) <= most_steps) sweep.group /= 2;
+  sweep.steps = static_cast<int>(ceil_div(positions, sweep.group));
+  if (sweep.steps > most_steps) return false;
+  sweep.rows = std::max(1, kColumnBlock / sweep.group);
+  kernel.block = sweep.group * sweep.rows;
+  sweep.held = true;
+  sweep.kept = choose_kept(graph, part, kKeptBytes / 2);
+  kernel.blocks_resident = static_cast<int>(std::max<int64_t>(1, kThreadsWanted / kernel.block));
+  const int64_t resident = int64_t{kernel.blocks_resident} * target.multiprocessors;
+  sweep.blocks = static_cast<int>(std::clamp<int64_t>(ceil_div(rows, sweep.rows), 1, resident));
+  for (Column& c : sweep.columns) {
+    const Size states = position_count * Size(int64_t{part.vector} * sweep.blocks * sweep.rows);
+    Buffer b{scratch(states * Size(state_bytes(c.accumulator))), c.accumulator.dtype, "partial"};
+    b.written = true;
+    c.accumulator.partials = kernel.buffers.push(std::move(b));
+  }
+  part.grid = {Size(sweep.blocks), 1};
+  name_shared_atoms(part);
+  choose_index_width(part);
+  return true;
+}
+
+// A row that registers cannot hold: in the shared memory of one block, or of a cluster, of which several fit on a multiprocessor.
+void hold_in_shared_memory(const Target& target, int64_t bytes, int64_t positions, Kernel& kernel, int64_t& group) {
+  Sweep& sweep = *kernel.parts[0].sweep;
+  const int64_t block_limit = target.shared_bytes_per_block - kReservedBytes;
+  const int64_t largest_cluster = target_has_clusters(target) ? kMaxCluster : 1;
+  for (int64_t share : {int64_t{3}, int64_t{2}, int64_t{1}})
+    for (int64_t blocks = 1; blocks <= largest_cluster; blocks *= 2) {
+      const int64_t most = block_limit / share - kReservedBytes, chunk = ceil_div(ceil_div(positions, blocks), kSharedBlock) * kSharedBlock;
+      if (chunk * bytes > most) continue;
+      group = kSharedBlock;
+      sweep.split = static_cast<int>(blocks);
+      sweep.cluster = blocks > 1;
+      kernel.blocks_resident = static_cast<int>(share);
+      sweep.staged = choose_staged(kernel.parts[0]);
+      return;
+    }
+}
+
 void schedule_rows(const Graph& graph, const Target& target, const std::function<KernelArg(const Size&)>& scratch, Kernel& kernel) {
   Part& part = kernel.parts[0];
   Sweep& sweep = *part.sweep;
@@ -142,7 +251,10 @@ void schedule_rows(const Graph& graph, const Target& target, const std::function
   const double along_bytes = order_for_memory(part, kernel, sweep.dims), across_bytes = order_for_memory(part, kernel, part.dims);
   sweep.across = across_bytes > along_bytes;
   std::vector<AtomId>& vector_dims = sweep.across ? part.dims : sweep.dims;
-  if (!vector_dims.empty()) apply_vector(part, vector_dims, choose_width(part, kernel, vector_dims.back()));
+  if (!vector_dims.empty()) {
+    const int width = choose_width(part, kernel, vector_dims.back());
+    if (sweep.across || width * 2 >= 8 || !skew(part, kernel)) apply_vector(part, vector_dims, width);
+  }
 
   const Traffic t = traffic(part);
   const Size row_count = iterations(part), position_count = iterations(part, sweep.dims);
@@ -158,21 +270,17 @@ void schedule_rows(const Graph& graph, const Target& target, const std::function
     group = std::min<int64_t>(group, 512);
     while (group < kMaxBlock / 2 && group < positions && rows * group < target.multiprocessors * kThreadsWanted) group *= 2;
   }
-  // Larger groups, then clusters of blocks, while that lets the row be held.
+  // Larger groups, while that lets the row be held.
   const int64_t most = kMaxBlock / sweep.rows;
-  auto fits = [&](int64_t g, int64_t blocks) {
-    const int64_t each = ceil_div(positions, g * blocks), bytes = each * t.held;
-    return each <= kMaxSteps && bytes <= (g * sweep.rows == kMaxBlock ? kHeldBytesOfLargest : kHeldBytes);
+  auto fits = [&](int64_t g) {
+    const int64_t bytes = ceil_div(positions, g) * t.held;
+    return ceil_div(positions, g) <= kMaxSteps && bytes <= (g * sweep.rows == kMaxBlock ? kHeldBytesOfLargest : kHeldBytes);
   };
-  int64_t holding = group, blocks = 1;
-  while (holding < most && !fits(holding, 1)) holding *= 2;
-  const bool clusters = target_has_clusters(target) && !sweep.across && t.sweeps + t.stores_along > 1 && position_count.is_constant();
-  if (clusters && !fits(holding, 1)) {
-    holding = kClusterBlock;
-    while (blocks < kMaxCluster && !fits(holding, blocks)) blocks *= 2;
-  }
-  sweep.held = t.held > 0 && position_count.is_constant() && fits(holding, blocks);
-  if (sweep.held) group = holding, sweep.split = static_cast<int>(blocks), sweep.cluster = blocks > 1;
+  int64_t holding = group;
+  while (holding < most && !fits(holding)) holding *= 2;
+  sweep.held = t.held > 0 && position_count.is_constant() && fits(holding);
+  if (sweep.held) group = holding;
+  else if (!sweep.across && t.held > 0 && position_count.is_constant()) hold_in_shared_memory(target, t.held, positions, kernel, group);
   sweep.group = static_cast<int>(group);
   if (!sweep.across) sweep.rows = static_cast<int>(std::max<int64_t>(1, kBlock / group));
   kernel.block = sweep.group * sweep.rows;
@@ -180,7 +288,10 @@ void schedule_rows(const Graph& graph, const Target& target, const std::function
   const int64_t row_blocks = ceil_div(rows, sweep.rows);
   const bool can_split = t.sweeps == 1 && !t.stores_along && row_count.is_constant();
   if (can_split) {
-    const int64_t wanted = ceil_div(target.multiprocessors * kBlocksWanted * 256, kernel.block) / std::max<int64_t>(1, row_blocks);
+    // Blocks share rows where there are not enough for all multiprocessors.
+    const bool enough = row_blocks * kernel.block >= target.multiprocessors * 2 * kThreadsWanted;
+    const int64_t wanted =
+        enough ? 1 : ceil_div(target.multiprocessors * kBlocksWanted * 256, kernel.block) / std::max<int64_t>(1, row_blocks);
     const int64_t most_blocks = std::clamp<int64_t>(std::min(wanted, positions / (2 * group * in_flight)), 1, kMaxSplit);
     sweep.split = static_cast<int>(std::bit_floor(static_cast<uint64_t>(most_blocks)));
   }
@@ -189,6 +300,11 @@ void schedule_rows(const Graph& graph, const Target& target, const std::function
                                      ? std::max<int64_t>(whole, 1)
                                      : in_flight);
   if (sweep.held) sweep.kept = choose_kept(graph, part, kKeptBytes);
+  if (sweep.skewed) kernel.blocks_resident = static_cast<int>(std::max<int64_t>(1, kThreadsWanted / kernel.block));
+  if (!sweep.staged.empty()) {
+    const int64_t round = group * sweep.steps;
+    kernel.dynamic_bytes = static_cast<int>(ceil_div(positions, sweep.split * round) * round * t.held);
+  }
   if (sweep.cluster) {
     part.grid = {row_count * Size(sweep.split), 1};
   } else if (sweep.split > 1) {

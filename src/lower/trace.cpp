@@ -328,7 +328,9 @@ void Tracer::recipe_reduction(OpId id, const Request& request, Recipe& out) {
   if (!chosen) rows_->rows.push_back(row);
   Shape extents;
   for (int64_t d : dims) extents.push_back(shape[static_cast<size_t>(d)]);
-  const auto positions = rows_->position_of(extents);
+  const auto before = rows_->reduced_before.find(id);
+  const bool in_parts = before != rows_->reduced_before.end();
+  const auto positions = rows_->position_of(in_parts ? Shape{before->second.parts} : extents);
   if (!positions || chosen || std::any_of(row.begin(), row.end(), along)) {
     rows_->refused = id;
     out.forward = true;
@@ -337,7 +339,7 @@ void Tracer::recipe_reduction(OpId id, const Request& request, Recipe& out) {
   }
   std::vector<Index> indices;
   size_t next_row = 0, next_reduced = 0;
-  for (size_t d = 0; d < shape.size(); ++d) {
+  for (size_t d = 0; d < shape.size() && !in_parts; ++d) {
     const bool reduced = next_reduced < dims.size() && dims[next_reduced] == static_cast<int64_t>(d);
     if (reduced && attrs.keepdim) ++next_row;
     indices.push_back(reduced ? (*positions)[next_reduced++] : row[next_row++]);
@@ -352,6 +354,19 @@ void Tracer::recipe_reduction(OpId id, const Request& request, Recipe& out) {
   if (is_position) a.position = (*positions)[0];
   out.node.kind = Node::kReduce;
   out.node.result = graph_[request.value].result;
+  if (in_parts) {
+    Node load;
+    load.kind = Node::kLoad;
+    load.dtype = before->second.dtype;
+    load.buffer = before->second.buffer;
+    const Shape& result = graph_[request.value].shape;
+    load.index = part_.space.simplify((*positions)[0] * element_count(result) + linear(row, result));
+    std::erase_if(guards, along);
+    load.guard = std::move(guards);
+    out.operands.push_back({true, {}, intern(std::move(load))});
+    out.accumulator = std::move(a);
+    return;
+  }
   out.operands.push_back(ask(x, std::move(indices), intern(std::move(guards))));
   if (request.mean) {  // in the accumulating type: it is subtracted before anything is rounded
     out.node.dtype = a.dtype;

@@ -30,6 +30,13 @@ struct RowTrace {
   std::vector<AtomId> positions;
   // The operand's index along each reduced dim, given their extents; none when these are not the row's positions.
   std::function<std::optional<std::vector<Index>>(const Shape& extents)> position_of;
+  // Reductions whose operand was reduced before, in parts: `parts` states for each of their results, one after the other.
+  struct Parts {
+    BufferId buffer;
+    DType dtype = DType::kF32;
+    Size parts;
+  };
+  std::map<OpId, Parts> reduced_before;
   bool known_means = false;  // variances by a second sweep over Σ (x − mean)²; else in one sweep
   OpId refused;
   std::vector<std::vector<Index>> rows;  // indices at which results were asked for
@@ -48,6 +55,8 @@ class Tracer {
   NodeId literal(const Literal& literal, DType dtype) { return constant(literal, dtype).node; }
   // The element of `op`'s index operand at `indices`, as an index of a dimension of size `extent`; `guard` is what holds where it is one.
   Index index_at(OpId op, ValueId index, std::vector<Index> indices, const Size& extent, std::vector<Index>& guard);
+  // Position in row-major order.
+  Index linear(const std::vector<Index>& indices, const Shape& shape);
 
  private:
   struct Request {
@@ -87,7 +96,6 @@ class Tracer {
   Operand constant(const Literal& literal, DType dtype);
   std::vector<Index> broadcast(const std::vector<Index>& indices, const Shape& from, const Shape& to) const;
   std::vector<Index> reshape(const std::vector<Index>& indices, const Shape& from, const Shape& to);
-  Index linear(const std::vector<Index>& indices, const Shape& shape);
   uint32_t intern(std::vector<Index> list);
   uint32_t with_guards(uint32_t guard, const std::vector<Index>& more);
   NodeId intern(Node node);

@@ -1,206 +1,115 @@
-"""Random graphs of elementwise, shape and creation ops, and the law they must obey: the GPU computes bit for bit what the CPU reference does.
+#!/usr/bin/env python3
+"""Random graphs and the laws they must obey.
 
-    python3 random_graphs.py FUSEC [--seed N] [--count N] [--device gpu] [--jobs N] [--keep DIR] [--emit-only]
+    random_graphs.py FUSEC [--seed N] [--count N] [--device gpu|emulate] [--jobs N] [--keep DIR] [--emit-only] [--time SECONDS]
 
-Only exactly rounded ops are used, so every element must agree in every bit (NaN agrees with NaN). A failing graph is kept in DIR with the
-seed that made it. --emit-only compiles each graph to a cubin for sm_80 and runs the reference: a check that needs no GPU.
+--device gpu      the GPU computes what the CPU reference does
+--device emulate  the emitted CUDA text, run on the CPU under sanitizers, does; and the laws of laws.py hold. Needs clang, no GPU
+--emit-only       each graph compiles to a cubin for sm_80, and the reference runs: needs NVRTC, no GPU
+
+A failing graph is kept in DIR with the seed that made it; with --device emulate it is made smaller first.
 """
-import argparse, concurrent.futures, json, math, os, random, struct, subprocess, sys, tempfile
+import argparse
+import concurrent.futures
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
 
-FLOATS = ["f8e4m3", "f8e5m2", "f16", "bf16", "f32", "f64"]
-INTS = ["u8", "i8", "i16", "i32", "i64"]
-BYTES = dict(bool=1, u8=1, i8=1, i16=2, i32=4, i64=8, f8e4m3=1, f8e5m2=1, f16=2, bf16=2, f32=4, f64=8)
-RANGE = dict(u8=(0, 255), i8=(-128, 127), i16=(-32768, 32767), i32=(-2**31, 2**31 - 1), i64=(-2**63, 2**63 - 1))
-EXTENTS = [1, 1, 2, 3, 4, 5, 7, 8, 12, 15, 16, 17, 24, 31, 32, 33, 48, 63, 64, 65, 96, 127, 128, 130]
-UNARY_NUMBER = ["copy", "abs", "neg", "sign", "relu", "ceil", "floor", "trunc", "round"]
-UNARY_FLOAT = ["sqrt", "frac"]
-BINARY_NUMBER = ["add", "sub", "mul", "maximum", "minimum"]
-BINARY_FLOAT = ["div", "copysign", "fmax", "fmin"]
-BINARY_INT = ["floor_div", "trunc_div", "ceil_div", "remainder", "fmod", "pow", "bitwise_and", "bitwise_or", "bitwise_xor", "shl", "shr"]
-COMPARE = ["eq", "ne", "lt", "le", "gt", "ge"]
-BOOL_BINARY = ["logical_and", "logical_or", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor", "add", "mul", "eq", "lt"]
-LIMIT = 60000  # elements of any value
+sys.path[:0] = [str(pathlib.Path(__file__).resolve().parent), str(pathlib.Path(__file__).resolve().parent.parent / "emulate")]
+import emulate
+import laws
+import shrink
+from graph_maker import Maker
 
-
-class Maker:
-    def __init__(self, seed):
-        self.r = random.Random(seed); self.values, self.ops, self.inputs, self.n = [], [], [], 0
-
-    def name(self): self.n += 1; return f"v{self.n}"
-
-    def shape(self):
-        while True:
-            s = [self.r.choice(EXTENTS) for _ in range(self.r.choice([0, 1, 1, 2, 2, 2, 3, 3, 4, 5, 8]))]
-            if self.r.random() < 0.02 and s: s[self.r.randrange(len(s))] = 0
-            if math.prod(s) <= LIMIT: return s
-
-    def add_input(self, shape=None):
-        s = self.shape() if shape is None else shape; t = self.r.choice(["bool"] + INTS + FLOATS * 3)
-        i = {"name": f"x{len(self.inputs)}", "dtype": t, "shape": s}
-        if s and self.r.random() < 0.3: i["strides"] = self.strides(s)
-        if t in INTS: lo, hi = RANGE[t]; i["init"] = {"randint": [max(lo, -2**40), min(hi, 2**40)]} if self.r.random() < 0.5 else {"randint": [max(lo, -4), 5]}
-        if t in FLOATS and self.r.random() < 0.3: i["init"] = {"uniform": [-300.0, 300.0]}
-        self.inputs.append(i); self.values.append((i["name"], t, s))
-
-    def strides(self, s):
-        order = list(range(len(s))); self.r.shuffle(order); out, step = [0] * len(s), self.r.choice([1, 1, 2])
-        for d in order:
-            out[d] = 0 if self.r.random() < 0.15 else step
-            step *= s[d] + self.r.choice([0, 0, 0, 1, 8]) if s[d] else 1
-        return out
-
-    def literal(self, t):
-        if t == "bool": return self.r.random() < 0.5
-        if t in INTS: lo, hi = RANGE[t]; return self.r.choice([0, 1, 2, 3, 7, max(lo, -1), max(lo, -5), lo, hi])
-        return self.r.choice([0, 1, -1, 0.5, 2, -0.0, 0.1, 3.25, -7, 1e-3, "inf", "-inf", "nan", 448, 1e5])
-
-    def emit(self, op, ins, t, s, **attrs):
-        if len(s) > 8 or math.prod(s) > LIMIT: return False
-        out = self.name(); self.ops.append({"op": op, **({"in": ins} if ins else {}), **attrs, "out": out}); self.values.append((out, t, s)); return True
-
-    def pick(self, pred=lambda v: True):
-        c = [v for v in self.values if pred(v)]
-        if not c: return None
-        return self.r.choice(c[-12:]) if self.r.random() < 0.6 else self.r.choice(c)
-
-    def partner(self, t, s):
-        """A value or literal of dtype t that broadcasts with s, and the result's shape."""
-        if self.r.random() < 0.25: return self.literal(t), s
-
-        def joined(o):
-            n = max(len(s), len(o)); a, b = [1] * (n - len(s)) + s, [1] * (n - len(o)) + o
-            return None if any(x != y and x != 1 and y != 1 for x, y in zip(a, b)) else [y if x == 1 else x for x, y in zip(a, b)]
-        c = [v for v in self.values if v[1] == t and joined(v[2]) is not None and math.prod(joined(v[2])) <= LIMIT]
-        if not c: return self.literal(t), s
-        v = self.r.choice(c); return v[0], joined(v[2])
-
-    def elementwise(self):
-        x, t, s = self.pick(); r = self.r.random()
-        if r < 0.3:
-            d = self.r.choice(["bool"] + INTS + FLOATS * 3); return self.emit("cast", [x], d, s, dtype=d)
-        if r < 0.34:
-            d = self.r.choice([u for u in BYTES if BYTES[u] == BYTES[t] and (u == "bool") == (t == "bool")]); return self.emit("bitcast", [x], d, s, dtype=d)
-        if r < 0.5:
-            if t == "bool": return self.emit(self.r.choice(["logical_not", "bitwise_not", "copy"]), [x], t, s)
-            return self.emit(self.r.choice(UNARY_NUMBER + (UNARY_FLOAT if t in FLOATS else ["bitwise_not"])), [x], t, s)
-        y, out = self.partner(t, s); pair = [x, y] if self.r.random() < 0.7 else [y, x]
-        if r < 0.6: return self.emit(self.r.choice(COMPARE), pair, "bool", out)
-        if r < 0.7 and t != "bool":
-            m = self.pick(lambda v: v[1] == "bool" and v[2] in (out, [], [1]))
-            if m: return self.emit("where", [m[0], *pair], t, out)
-        if r < 0.76 and t in FLOATS:
-            z, more = self.partner(t, out); return self.emit(self.r.choice(["fma", "lerp", "clamp"]), [x, y, z], t, more)
-        ops = BOOL_BINARY if t == "bool" else BINARY_NUMBER + (BINARY_FLOAT if t in FLOATS else BINARY_INT); op = self.r.choice(ops)
-        return self.emit(op, pair, "bool" if op in COMPARE else t, out)
-
-    def view(self):
-        x, t, s = self.pick(); k = self.r.choice("reshape permute squeeze unsqueeze expand slice flip pad cat cat stack".split()); n = len(s); r = self.r
-        if k == "reshape":
-            total, new = math.prod(s), []
-            if total == 0: return False
-            while total > 1 and len(new) < 6:
-                d = r.choice([f for f in range(1, total + 1) if total % f == 0][:40]); new.append(d); total //= d
-            return self.emit(k, [x], t, new + ([total] if total > 1 or not new else []), shape=new + ([total] if total > 1 or not new else []))
-        if k == "permute": p = list(range(n)); r.shuffle(p); return self.emit(k, [x], t, [s[i] for i in p], perm=p)
-        if k == "squeeze":
-            d = [i for i in range(n) if s[i] == 1 and r.random() < 0.7]; return bool(d) and self.emit(k, [x], t, [v for i, v in enumerate(s) if i not in d], dims=d)
-        if k == "unsqueeze": d = r.randrange(n + 1); return self.emit(k, [x], t, s[:d] + [1] + s[d:], dims=[d])
-        if k == "expand":
-            new = [r.choice([1, 2, 3, 8]) for _ in range(r.choice([0, 0, 1]))] + [r.choice([v, v, 4, 7, 32]) if v == 1 else v for v in s]; return self.emit(k, [x], t, new, shape=new)
-        if n == 0: return False
-        if k == "slice":
-            a = [r.choice([0, 0, r.randint(0, v)]) for v in s]; b = [r.choice([v, r.randint(lo, v)]) for lo, v in zip(a, s)]; st = [r.choice([1, 1, 1, 2, 3]) for _ in s]
-            return self.emit(k, [x], t, [max(0, -(-(q - p) // w)) for p, q, w in zip(a, b, st)], starts=a, stops=b, steps=st)
-        if k == "flip": return self.emit(k, [x], t, s, dims=sorted(r.sample(range(n), r.randint(1, n))))
-        if k == "pad":
-            lo = [r.choice([0, 0, 1, 3, 8, -1]) for _ in s]; hi = [r.choice([0, 0, 1, 5, 8, -2]) for _ in s]; new = [v + p + q for v, p, q in zip(s, lo, hi)]
-            return all(v >= 0 for v in new) and self.emit(k, [x], t, new, low=lo, high=hi, value=self.literal(t))
-        d = r.randrange(n)
-        if k == "cat":
-            like = [v for v in self.values if v[1] == t and len(v[2]) == n and v[2][:d] == s[:d] and v[2][d + 1:] == s[d + 1:]]
-            parts = [(x, t, s)] + [r.choice(like) for _ in range(r.randint(0, 3))]; r.shuffle(parts)
-            return self.emit(k, [p[0] for p in parts], t, s[:d] + [sum(p[2][d] for p in parts)] + s[d + 1:], dim=d - r.choice([0, n]))
-        like = [v for v in self.values if v[1] == t and v[2] == s]; parts = [r.choice(like)[0] for _ in range(r.randint(1, 3))]
-        return self.emit("stack", parts, t, s[:d] + [len(parts)] + s[d:], dim=d)
-
-    def creation(self):
-        s = self.r.choice([v[2] for v in self.values]) if self.values and self.r.random() < 0.7 else self.shape(); k = self.r.choice(["full", "iota", "iota", "uniform"])
-        if k == "full": t = self.r.choice(["bool"] + INTS + FLOATS); return self.emit(k, [], t, s, shape=s, dtype=t, value=self.literal(t))
-        if k == "uniform": t = self.r.choice(FLOATS); return self.emit(k, [], t, s, shape=s, dtype=t, seed=self.r.choice([0, 7, 2**63 + 5]), stream=self.r.choice([0, 3]))
-        if not s: return False
-        t = self.r.choice(INTS + FLOATS); whole = t in INTS or self.r.random() < 0.5
-        return self.emit(k, [], t, s, shape=s, dtype=t, dim=self.r.randrange(len(s)), start=self.r.choice([0, 1, -3] if whole else [0.1, -2.5]) if t != "u8" else 1, step=self.r.choice([1, 2, 7] if whole else [0.3, 1.5]))
-
-    def graph(self, name):
-        shared = self.shape()
-        for _ in range(self.r.randint(1, 5)): self.add_input(shared if self.r.random() < 0.5 else None)
-        for _ in range(self.r.choice([3, 6, 10, 20, 40])):
-            k = self.r.random(); (self.elementwise if k < 0.6 else self.view if k < 0.93 else self.creation)()
-        used = {a for o in self.ops for a in o.get("in", []) if isinstance(a, str)}
-        leaves = [v for v in self.values if v[0] not in used and not v[0].startswith("x")] or [self.values[-1]]
-        outs = [v for v in leaves if self.r.random() < 0.8] or leaves[:1]
-        outs += [v for v in self.values if self.r.random() < 0.05][:3]
-        outputs, free = [], {i["name"]: i for i in self.inputs}
-        for v in outs:
-            o = {"value": v[0]}
-            match = [i for i in free.values() if i["dtype"] == v[1] and i["shape"] == v[2] and "strides" not in i]
-            if match and self.r.random() < 0.5: i = self.r.choice(match); o["alias"] = i["name"]; del free[i["name"]]
-            outputs.append(o)
-        self.r.shuffle(self.ops)
-        return {"version": 1, "name": name, "inputs": self.inputs, "ops": self.ops, "outputs": outputs}
+SKIPPED = 77
 
 
-def read_safetensors(path):
-    with open(path, "rb") as f: data = f.read()
-    n, = struct.unpack_from("<Q", data); head = json.loads(data[8:8 + n])
-    return {k: (v["dtype"], v["shape"], data[8 + n + v["data_offsets"][0]:8 + n + v["data_offsets"][1]]) for k, v in head.items() if k != "__metadata__"}
+def without_emulator(o, graph, seed, work):
+    """The graph on a GPU, or as a cubin, against the reference on the inputs that fusec generates."""
+    path = work / f"{graph['name']}.fusion.json"
+    path.write_text(json.dumps(graph))
+
+    def fusec(*args):
+        done = emulate.run(o.fusec, *args, timeout=300)
+        if done.returncode:
+            raise emulate.Failure(f"fusec {args[0]}: exit {done.returncode}: {done.stderr[-500:]}")
+
+    fusec("run", path, "--device", "cpu", "--seed", seed, "--outputs", work / "cpu.safetensors")
+    if o.emit_only:
+        fusec("compile", path, "-o", work / "out", "--emit", "cubin", "--arch", "sm_80", "--no-cache")
+        return
+    fusec("run", path, "--device", o.device, "--seed", seed, "--outputs", work / "out.safetensors")
+    found = laws.difference(work / "out.safetensors", work / "cpu.safetensors", graph)
+    if found:
+        raise emulate.Failure(found)
 
 
-NAN = {"F8_E4M3": (1, 0x7F, 0x7E), "F8_E5M2": (1, 0x7F, 0x7C), "F16": (2, 0x7FFF, 0x7C00), "BF16": (2, 0x7FFF, 0x7F80), "F32": (4, 0x7FFFFFFF, 0x7F800000), "F64": (8, 2**63 - 1, 0x7FF << 52)}
-CODE = {1: "B", 2: "H", 4: "I", 8: "Q"}
-
-
-def difference(a, b):
-    if a.keys() != b.keys(): return f"outputs {sorted(a)} and {sorted(b)}"
-    for k in a:
-        (t, s, x), (t2, s2, y) = a[k], b[k]
-        if (t, s) != (t2, s2): return f"{k}: {t}{s} and {t2}{s2}"
-        if x == y: continue
-        size, mask, inf = NAN.get(t, (1, 0, 0)); u, v = (struct.unpack(f"<{len(z) // size}{CODE[size]}", z) for z in (x, y))
-        bad = [i for i, (p, q) in enumerate(zip(u, v)) if p != q and not (t in NAN and p & mask > inf and q & mask > inf)]
-        if bad: return f"{k} ({t}{s}): {len(bad)} of {len(u)} differ, first at {bad[0]}: {u[bad[0]]:#x}, reference {v[bad[0]]:#x}"
-    return None
-
-
-def check(o, seed):
-    g = Maker(seed).graph(f"random_{seed}"); tmp = tempfile.mkdtemp(prefix="fusec_random_")
-    path = os.path.join(tmp, g["name"] + ".fusion.json"); fail = None
-    with open(path, "w") as f: json.dump(g, f)
-    def run(*args): return subprocess.run([o.fusec, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=300)
+def check(o, tools, ops, seed):
+    """None, or what is wrong; and the laws that were looked at."""
+    graph = Maker(seed, ops).graph(f"random_{seed}")
+    work = pathlib.Path(tempfile.mkdtemp(prefix="fusec_random_"))
+    seen = []
     try:
-        ref = run("run", path, "--device", "cpu", "--seed", str(seed), "--outputs", os.path.join(tmp, "cpu.safetensors"))
-        if ref.returncode: fail = f"reference: exit {ref.returncode}: {ref.stderr[:300]}"
-        elif o.emit_only:
-            p = run("compile", path, "-o", os.path.join(tmp, "out"), "--emit", "cubin", "--arch", "sm_80", "--no-cache")
-            if p.returncode: fail = f"compile: exit {p.returncode}: {p.stderr[-500:]}"
+        if o.device != "emulate" or o.emit_only:
+            without_emulator(o, graph, seed, work)
         else:
-            p = run("run", path, "--device", o.device, "--seed", str(seed), "--outputs", os.path.join(tmp, "out.safetensors"))
-            fail = f"run: exit {p.returncode}: {p.stderr[-500:]}" if p.returncode else difference(read_safetensors(os.path.join(tmp, "out.safetensors")), read_safetensors(os.path.join(tmp, "cpu.safetensors")))
-    except subprocess.TimeoutExpired: fail = "no answer in 300 s"
-    if fail and o.keep: os.makedirs(o.keep, exist_ok=True); json.dump(g, open(os.path.join(o.keep, g["name"] + ".fusion.json"), "w"), indent=1)
-    for f in os.listdir(tmp):
-        p = os.path.join(tmp, f)
-        if os.path.isfile(p): os.remove(p)
-    return fail and f"seed {seed}: {' '.join(fail.split())}"
+            laws.check(o.fusec, tools, graph, seed, work, seen)
+        return None, seen
+    except (emulate.Failure, subprocess.TimeoutExpired) as failure:
+        text = str(failure)
+        if o.device == "emulate" and not o.emit_only and not o.whole:
+            graph, text = shrink.smaller(o.fusec, tools, graph, seed, work, text)
+        if o.keep:
+            pathlib.Path(o.keep).mkdir(parents=True, exist_ok=True)
+            (pathlib.Path(o.keep) / f"{graph['name']}.fusion.json").write_text(shrink.pretty(graph))
+        return f"seed {seed}: {text}\n{shrink.pretty(graph) if len(graph['ops']) < 12 else ''}", seen
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
 
 
 def main():
-    p = argparse.ArgumentParser(); p.add_argument("fusec"); p.add_argument("--seed", type=int, default=1); p.add_argument("--count", type=int, default=100); p.add_argument("--device", default="gpu")
-    p.add_argument("--jobs", type=int, default=os.cpu_count() or 1); p.add_argument("--keep"); p.add_argument("--emit-only", action="store_true"); o = p.parse_args()
-    if o.emit_only and "NVRTC      not found" in subprocess.run([o.fusec, "env"], stdout=subprocess.PIPE, text=True).stdout: print("skipped: no NVRTC"); return 77
-    with concurrent.futures.ThreadPoolExecutor(o.jobs) as pool: failed = [r for r in pool.map(lambda s: check(o, s), range(o.seed, o.seed + o.count)) if r]
-    for r in failed: print("FAILED", r)
-    print(f"{o.count - len(failed)} passed, {len(failed)} failed"); return 1 if failed else 0
+    p = argparse.ArgumentParser()
+    p.add_argument("fusec")
+    p.add_argument("--seed", type=int, default=1)
+    p.add_argument("--count", type=int, default=100)
+    p.add_argument("--device", default="gpu")
+    p.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    p.add_argument("--keep")
+    p.add_argument("--emit-only", action="store_true")
+    p.add_argument("--whole", action="store_true", help="do not make failing graphs smaller")
+    p.add_argument("--time", type=float, default=0, help="stop after so many seconds")
+    p.add_argument("--tools", default=os.path.join(tempfile.gettempdir(), "fusec-emulator"), help="where the emulator is built")
+    o = p.parse_args()
+    if o.emit_only and "NVRTC      not found" in emulate.run(o.fusec, "env").stdout:
+        print("skipped: no NVRTC")
+        return SKIPPED
+    tools = emulate.Tools(o.tools) if o.device == "emulate" and not o.emit_only else None
+    ops = {row["op"] for row in json.loads(emulate.must(o.fusec, "ops", "--json")) if row["cuda"]}
+    start, failed, done, counts = time.monotonic(), 0, 0, {}
+    with concurrent.futures.ThreadPoolExecutor(o.jobs) as pool:
+
+        def one(seed):
+            return check(o, tools, ops, seed) if not o.time or time.monotonic() - start < o.time else None
+
+        for answer in pool.map(one, range(o.seed, o.seed + o.count)):
+            if answer is None:
+                continue
+            done += 1
+            for law in answer[1]:
+                counts[law] = counts.get(law, 0) + 1
+            if answer[0]:
+                failed += 1
+                print("FAILED", answer[0], flush=True)
+    for law in sorted(counts):
+        print(f"{counts[law]:6} × {law}")
+    print(f"seeds {o.seed} to {o.seed + done - 1}: {done - failed} passed, {failed} failed")
+    return 1 if failed or not done else 0
 
 
-if __name__ == "__main__": sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())

@@ -140,6 +140,11 @@ TEST_CASE("elements that share memory are equal", "[data]") {
   CHECK(contains(message_of([&] { make_inputs(graph, {{"x", differing}}, 0); }), "elements 0 and 4"));
   graph.inputs[0].strides = std::vector<int64_t>{5, 2};  // gaps, nothing shared
   CHECK(made(graph)[4] != made(graph)[0]);
+  // Far apart: the work goes with the elements, not with the memory between them.
+  graph.inputs[0].strides = std::vector<int64_t>{int64_t{1} << 50, 0};
+  const auto far = made(graph);
+  CHECK(far[0] == far[1]);
+  CHECK(far[0] != far[2]);
 }
 
 TEST_CASE("sizes are taken from the inputs", "[data]") {

@@ -1,0 +1,23 @@
+#!/usr/bin/env python3
+"""Every example, and every graph that once failed, through the emulator. Usage: examples_test.py FUSEC SOURCE_DIR TOOLS"""
+import pathlib
+import sys
+
+import emulate
+
+
+def main():
+    fusec, source, tools = sys.argv[1:4]
+    source = pathlib.Path(source)
+    examples, regress = sorted(source.glob("examples/*.fusion.json")), sorted(source.glob("tests/regress/*.fusion.json"))
+    sys.argv = ["emulate.py", fusec, "--tools", tools, *map(str, examples)]
+    code = emulate.main()
+    for arch in ("sm_72", "sm_90"):
+        if regress:
+            sys.argv = ["emulate.py", fusec, "--tools", tools, "--special", "--arch", arch, *map(str, regress)]
+            code = max(code, emulate.main())
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

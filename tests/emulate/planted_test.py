@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+"""Each kind of fault is planted into emitted text, and the emulator must say so. Usage: planted_test.py FUSEC [TOOLS [NAME…]]"""
+import json
+import pathlib
+import re
+import sys
+import tempfile
+
+import emulate
+
+
+
+def graph(inputs, ops, outputs, **more):
+    return {"version": 1, "name": "planted", "inputs": inputs, "ops": ops, "outputs": outputs, **more}
+
+
+def tensor(name, dtype, shape, **more):
+    return {"name": name, "dtype": dtype, "shape": shape, **more}
+
+
+def op(kind, operands, out, **more):
+    return {"op": kind, "in": operands, "out": out, **more}
+
+
+SUBTRACT = graph([tensor("a", "f32", [1003]), tensor("b", "f32", [1003])], [op("sub", ["a", "b"], "d"), op("cast", ["d"], "y", dtype="bf16")], ["y"])
+# Long enough for vectors on a small GPU, with a rest.
+VECTORS = graph([tensor("a", "f32", [40003])], [op("neg", ["a"], "y")], ["y"])
+ROWS = graph([tensor("a", "f32", [130, 260])], [op("neg", ["a"], "y")], ["y"])
+TRANSPOSE = graph([tensor("a", "f32", [128, 192]), tensor("b", "f32", [192, 128])], [op("permute", ["b"], "t", perm=[1, 0]), op("add", ["a", "t"], "y")], ["y"])
+# Five rows, 2^30 + 3 elements apart.
+FAR = graph([tensor("a", "u8", [5, 3], strides=[2**30 + 3, 1])], [op("neg", ["a"], "y")], ["y"])
+OPEN = graph([tensor("a", "f32", ["N", 33])], [op("neg", ["a"], "y")], ["y"], dims={"N": {"size": 64, "dynamic": True}})
+INT_SUM = graph([tensor("a", "i32", [300, 70])], [op("sum", ["a"], "s", dims=[1]), op("add", ["s", 1], "y")], ["y"])
+
+# What is planted: graph, pattern in the emitted text, replacement, words of which one has to appear.
+FAULTS = {
+    "a dropped tail guard": (SUBTRACT, r"if \(!\(t < 1003\)\) return;", "", ["AddressSanitizer"]),
+    "a tail guard one too far": (SUBTRACT, r"t < 1003", "t < 1004", ["AddressSanitizer"]),
+    "an unwritten output": (SUBTRACT, r"t < 1003", "t < 1002", ["nothing wrote 1 of 1003"]),
+    "a missing barrier": (TRANSPOSE, r"__syncthreads\(\);", "", ["data race on shared memory"]),
+    "a barrier that half of the threads reach": (TRANSPOSE, r"__syncthreads\(\);", "if (threadIdx.x < 128) __syncthreads();", ["data race on shared memory", "deadlock"]),
+    "two barriers that meet": (TRANSPOSE, r"__syncthreads\(\);", "if (threadIdx.x < 128)\n__syncthreads();\nelse\n__syncthreads();", ["two different barriers"]),
+    "two threads that write one element": (SUBTRACT, r"const unsigned i0 = t;", "const unsigned i0 = t / 2;", ["data race on output y"]),
+    "an off-by-one vector bound": (VECTORS, r"\? \(int\)\((\d+) - t \* 4\) :", r"? (int)(\1 - t * 4) + 1 :", ["AddressSanitizer"]),
+    "a whole vector where the last is shorter": (VECTORS, r"const bool whole = .*;", "const bool whole = true;", ["AddressSanitizer"]),
+    "a misaligned vector": (ROWS, r"(fs_load<4, 4>\(a_in \+ )", r"\g<1>1 + ", ["misaligned"]),
+    "a wrong rounding": (SUBTRACT, r"__float2bfloat16_rn\((\w+)\)", r"__ushort_as_bfloat16(__float_as_uint(\1) >> 16)", ["elements differ"]),
+    "swapped operands": (SUBTRACT, r"a_x - b_x", "b_x - a_x", ["elements differ"]),
+    "an index in 32 bits": (FAR, r"a_in\[i0 \* (\d+)LL \+ i1\]", r"a_in[(unsigned)i0 * \1u + (unsigned)i1]", ["elements differ"]),
+    "a changed input": (SUBTRACT, r"(const float a_x = .*)", r"\1 const_cast<float *>(a_in)[i0] = 0;", ["input a was changed"]),
+    "a launch too small": (SUBTRACT, r"<<<(\d+), (\d+), 0", r"<<<\1 - 1, \2, 0", ["nothing wrote"]),
+    "a size of the wrong launch": (OPEN, r"<<<\(unsigned\)count,", "<<<(unsigned)count - 1,", ["nothing wrote"]),
+    "a lane that is missing in a shuffle": (SUBTRACT, r"(if \(!\(t < 1003\)\) return;)", r"\1 __shfl_sync(0xffffffffu, t, 0);", ["lane that has ended"]),
+}
+
+
+def check(fusec, tools, fault, work):
+    wanted_graph, pattern, replacement, words = fault
+    path = work / "planted.fusion.json"
+    path.write_text(json.dumps(wanted_graph))
+    emulate.must(fusec, "compile", path, "-o", work, "--emit", "cu", "--arch", "sm_72")
+    program = emulate.Program(work, "planted")
+    emulate.prepare_inputs(program, wanted_graph, work / "in.safetensors", 1, False)
+    emulate.must(fusec, "run", path, "--device", "cpu", "--inputs", work / "in.safetensors", "--outputs", work / "cpu.safetensors")
+    text = program.source.read_text()
+    planted = re.sub(pattern, replacement, text)
+    if planted == text:
+        raise emulate.Failure(f"the emitted text has no place for it:\n{text}")
+    for version, name in ((text, "right"), (planted, "wrong")):
+        program.source.write_text(version)
+        library = work / f"{name}.so"
+        tools.compile([program.source], library)
+        try:
+            emulate.execute(tools, program, library, work, work / "in.safetensors", work / "cpu.safetensors")
+        except emulate.Failure as failure:
+            if name == "right":
+                raise
+            if not any(word in str(failure) for word in words):
+                raise emulate.Failure(f"found, but not as {words}:\n{failure}")
+            return
+    raise emulate.Failure(f"not found; planted text:\n{planted}")
+
+
+def main():
+    fusec = sys.argv[1]
+    tools = emulate.Tools(sys.argv[2] if len(sys.argv) > 2 else pathlib.Path(tempfile.gettempdir()) / "fusec-emulator")
+    failed = 0
+    for name, fault in FAULTS.items():
+        if sys.argv[3:] and name not in sys.argv[3:]:
+            continue
+        with tempfile.TemporaryDirectory() as work:
+            try:
+                check(fusec, tools, fault, pathlib.Path(work))
+                print(f"ok      {name}", flush=True)
+            except emulate.Failure as failure:
+                failed += 1
+                print(f"FAILED  {name}: {failure}", flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

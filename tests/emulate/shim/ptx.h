@@ -1,0 +1,17 @@
+// PTX instructions that the emitted text writes as inline assembly. asm("NAME …" : outputs : inputs) is rewritten to
+// emu::ptx::NAME(outputs…, inputs…), '.' and ':' as '_'; several instructions are joined by '_and_'.
+#pragma once
+
+inline __attribute__((always_inline)) unsigned long long __cvta_generic_to_shared(const void* p) { return emu_shared_address(p); }
+
+namespace emu::ptx {
+
+inline void barrier_cluster_arrive_release_aligned_and_barrier_cluster_wait_acquire_aligned() { emu_group_barrier(); }
+// The variable at the same address in another block of the cluster: its rank goes into the bits between number and offset.
+inline void mapa_shared__cluster_u32(unsigned& there, unsigned address, int rank) { there = address | (unsigned)rank << 12; }
+inline __attribute__((always_inline)) void ld_shared__cluster_u32(unsigned& value, unsigned address) {
+  const unsigned rank = address >> 12 & 15, offset = address & 0xfff;
+  value = *(const unsigned*)((const char*)emu_cluster_pointer(address, rank) + offset);
+}
+
+}  // namespace emu::ptx
