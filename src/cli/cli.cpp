@@ -1,6 +1,7 @@
 #include "cli/cli.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <charconv>
 #include <csignal>
 #include <cstdio>
@@ -9,8 +10,10 @@
 
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/crash.h"
 #include "support/check.h"
 #include "support/log.h"
+#include "support/text.h"
 #include "support/version.h"
 
 namespace fusec {
@@ -132,6 +135,7 @@ struct CommandTable {
   OpsCommand ops;
   CompileCommand compile;
   RunCommand run;
+  ReduceCommand reduce;
   EnvCommand env;
   VersionCommand version;
 };
@@ -170,7 +174,10 @@ void add_compile(CLI::App& app, CompileCommand& c) {
   CLI::App& sub = command(app, "compile", "Compile graphs to CUDA, PTX, cubins and a report",
                           "fusec compile model.fusion.json -o out --emit cu,cubin --arch sm_90");
   sub.add_option("graph", c.graphs, "Graph files, or - for stdin")->type_name("GRAPH");
-  sub.add_option("-o,--out", c.out, "Folder for what is written (default: here)")->type_name("DIR")->take_last();
+  value(sub, "-o,--out", "DIR", "Folder for what is written (default: here)", [&c](const std::string& text) {
+    if (text.empty()) refuse("--out", "'' names no folder; '.' is this one");
+    c.out = text;
+  });
   values(sub, "--emit", "KINDS", "cu, ptx, cubin, report (list; default cu,ptx,report)", [&c](const std::string& text) {
     const Choices<EmitKind> kinds = {
         {"cu", EmitKind::kCu}, {"ptx", EmitKind::kPtx}, {"cubin", EmitKind::kCubin}, {"report", EmitKind::kReport}};
@@ -204,6 +211,26 @@ void add_run(CLI::App& app, RunCommand& c) {
   sub.add_flag("--json", c.json, "JSON on stdout");
   add_arch(sub, [&c](const std::string& arch) { c.arch = arch; });
   add_compile_flags(sub, c.flags);
+}
+
+void add_reduce(CLI::App& app, ReduceCommand& c) {
+  CLI::App& sub = command(app, "reduce", "Make a graph that fails smaller while it fails",
+                          "fusec reduce model.fusion.json --check 'fusec run {} --verify' -o small.fusion.json");
+  sub.add_option("graph", c.graph, "Graph file, or - for stdin")->type_name("GRAPH");
+  value(sub, "--check", "COMMAND", "Shell command; {} is the graph. A graph is kept while it ends as for the whole graph",
+        [&c](const std::string& text) { c.check = text; });
+  value(sub, "-o,--out", "FILE", "Where the smallest graph goes (default: NAME.reduced.fusion.json)",
+        [&c](const std::string& text) { c.out = text; });
+  auto number = [](const std::string& option, int64_t& into) {
+    return [option, &into](const std::string& text) {
+      into = parse_integer<int64_t>(option, text);
+      if (into < 1) refuse(option, "must be ≥ 1, not " + text);
+    };
+  };
+  value(sub, "--max-tries", "N", "Runs of the command (default 2000)", number("--max-tries", c.max_tries));
+  value(sub, "--timeout", "SECONDS", "Of one run (default 60); a run that takes longer is one way to end",
+        number("--timeout", c.timeout_s));
+  sub.add_flag("--json", c.json, "JSON on stdout");
 }
 
 void add_rest(CLI::App& app, CommandTable& t) {
@@ -274,12 +301,13 @@ Console console_from(const CommandTable& t) {
 }
 
 int dispatch(const std::string& name, CommandTable& t, const Console& console) {
-  t.check.console = t.show.console = t.ops.console = t.compile.console = t.run.console = t.env.console = console;
+  t.check.console = t.show.console = t.ops.console = t.compile.console = t.run.console = t.reduce.console = t.env.console = console;
   if (name == "check") return need_graph(!t.check.graphs.empty(), name), run_check(t.check);
   if (name == "show") return need_graph(!t.show.graph.empty(), name), run_show(t.show);
   if (name == "ops") return run_ops(t.ops);
   if (name == "compile") return need_graph(!t.compile.graphs.empty(), name), run_compile(t.compile);
   if (name == "run") return need_graph(!t.run.graph.empty(), name), run_run(t.run);
+  if (name == "reduce") return need_graph(!t.reduce.graph.empty(), name), run_reduce(t.reduce);
   if (name == "env") return run_env(t.env);
   if (name == "version") return run_version(t.version);
   FUSEC_CHECK(false, "command '" + name + "' is not dispatched");
@@ -298,6 +326,7 @@ int parse_and_run(int argc, char** argv, bool& colour) {
   add_ops(app, table.ops);
   add_compile(app, table.compile);
   add_run(app, table.run);
+  add_reduce(app, table.reduce);
   add_rest(app, table);
   try {
     app.parse(argc, argv);
@@ -310,6 +339,11 @@ int parse_and_run(int argc, char** argv, bool& colour) {
   } catch (const CLI::ArgumentMismatch& error) {
     const std::string text = error.what();  // "--out: 1 required DIR missing"
     throw Failure(Exit::kBadInput, text.substr(0, text.find(':')) + " needs a value");
+  } catch (const CLI::ConversionError& error) {
+    const std::string text = error.what();  // "Could not convert: --strict = maybe"
+    const size_t name = text.find("--");
+    if (name == std::string::npos) throw Failure(Exit::kBadInput, text);
+    throw Failure(Exit::kBadInput, text.substr(name, text.find(' ', name) - name) + " takes no value; leave it out or write it alone");
   } catch (const CLI::Error& error) {
     throw Failure(Exit::kBadInput, error.what());
   }
@@ -323,10 +357,25 @@ int parse_and_run(int argc, char** argv, bool& colour) {
   return dispatch(app.get_subcommands()[0]->get_name(), table, console);
 }
 
+// What --json prints when a command gives up before it has a result.
+void print_failure_json(int argc, char** argv, Exit exit, const std::string& text) {
+  const bool wanted = std::any_of(argv, argv + argc, [](const char* word) { return std::string_view(word) == "--json"; });
+  if (!wanted || anything_printed()) return;
+  print_result("{\"error\": " + json_quote(text) + ", \"exit\": " + std::to_string(static_cast<int>(exit)) + "}\n");
+  std::fflush(stdout);
+}
+
+int give_up(int argc, char** argv, Exit exit, const std::string& text, bool colour) {
+  report_failure(text, colour);
+  print_failure_json(argc, argv, exit, text);
+  return static_cast<int>(exit);
+}
+
 int report_bug(int argc, char** argv, const std::string& message, bool colour) {
   report_failure("this is a bug in fusec, not in your graph: " + message, colour);
   const std::string folder = write_reproducer(argc, argv, message);
   if (!folder.empty()) std::fprintf(stderr, "  note: a reproducer is in %s; please attach it to a report\n", folder.c_str());
+  print_failure_json(argc, argv, Exit::kBug, message);
   return static_cast<int>(Exit::kBug);
 }
 
@@ -335,6 +384,7 @@ int report_bug(int argc, char** argv, const std::string& message, bool colour) {
 int run_command_line(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);  // a reader that goes away must not kill us between two files
   std::signal(SIGXFSZ, SIG_IGN);  // a file size limit is an error of write(), with a message
+  report_crashes(argc, argv);
   bool colour = false;
   try {
     colour = stderr_has_colour();
@@ -343,11 +393,11 @@ int run_command_line(int argc, char** argv) {
     return exit;
   } catch (const Failure& failure) {
     if (failure.exit == Exit::kBug) return report_bug(argc, argv, failure.what(), colour);
-    report_failure(failure.what(), colour);
-    return static_cast<int>(failure.exit);
+    return give_up(argc, argv, failure.exit, failure.what(), colour);
   } catch (const std::bad_alloc&) {
-    report_failure("out of memory", colour);
-    return static_cast<int>(Exit::kRefused);
+    return give_up(argc, argv, Exit::kRefused,
+                   "out of memory: the graph or its data are too large here; make its sizes smaller (--dim), or run where there is more",
+                   colour);
   } catch (const std::exception& error) {
     return report_bug(argc, argv, error.what(), colour);
   }

@@ -87,6 +87,16 @@ struct RunCommand {
 };
 int run_run(const RunCommand& command);
 
+struct ReduceCommand {
+  Console console;
+  std::string graph;
+  std::string check;  // a shell command; {} is the graph's path
+  std::string out;    // "": NAME.reduced.fusion.json here
+  int64_t max_tries = 2000, timeout_s = 60;
+  bool json = false;
+};
+int run_reduce(const ReduceCommand& command);
+
 struct EnvCommand {
   Console console;
   bool json = false;

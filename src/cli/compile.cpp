@@ -5,9 +5,10 @@
 #include "cli/commands.h"
 #include "cli/compile_flags.h"
 #include "cli/console.h"
+#include "cli/diagnostics_json.h"
 #include "driver/artefacts.h"
 #include "runtime/device.h"
-#include "support/files.h"
+#include "support/publish.h"
 
 namespace fusec {
 
@@ -68,6 +69,41 @@ std::string to_text(const Compilation& compilation, const Artefacts& made, const
   return text + "\n";
 }
 
+struct Results {
+  const CompileCommand& command;
+  std::set<std::string> names;  // of the graphs that were written
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+};
+
+// False when the graph has errors, which are reported.
+bool compile_one(const std::string& path, const CompileOptions& options, const ArtefactOptions& artefacts, Results& results) {
+  const CompileCommand& command = results.command;
+  const SourceText source = read_source(path);
+  Diagnostics diagnostics;
+  const auto compilation = compile(source, options, diagnostics);
+  report(diagnostics, source, command.console);
+  if (!compilation) {
+    results.json.push_back(nlohmann::ordered_json::parse(diagnostics_json(source, diagnostics)));
+    return false;
+  }
+  if (!options.stop_after.empty()) {
+    if (command.json)
+      results.json.push_back(
+          {{"graph", compilation->graph.name}, {"stopped_after", options.stop_after}, {"text", compilation->stopped_text}});
+    else print_result(compilation->stopped_text);
+    return true;
+  }
+  const std::string& name = compilation->graph.name;
+  if (!results.names.insert(name).second)
+    throw Failure(Exit::kBadInput,
+                  path + ": a graph called '" + name + "' was written to " + command.out + " already; give this one another name");
+  const Artefacts made = make_artefacts(*compilation, options.target, artefacts);
+  publish_files(command.out, made.files);
+  if (command.json) results.json.push_back(to_json(*compilation, made, command.out));
+  else if (!command.console.quiet) print_result(to_text(*compilation, made, command.out));
+  return true;
+}
+
 }  // namespace
 
 int run_compile(const CompileCommand& command) {
@@ -77,32 +113,22 @@ int run_compile(const CompileCommand& command) {
   CompileOptions options = options_from(command.flags, artefacts.archs.front());
   options.stop_after_segment = !artefacts.cu && !artefacts.ptx && !artefacts.cubin;
 
-  int exit = 0;
-  std::set<std::string> names;
-  nlohmann::ordered_json results = nlohmann::ordered_json::array();
+  Results results{command, {}, {}};
+  int exit = static_cast<int>(Exit::kDone);
   for (const std::string& path : command.graphs) {
-    const SourceText source = read_source(path);
-    Diagnostics diagnostics;
-    const auto compilation = compile(source, options, diagnostics);
-    report(diagnostics, source, command.console);
-    if (!compilation) {
-      exit = static_cast<int>(Exit::kBadInput);
-      continue;
+    try {
+      if (!compile_one(path, options, artefacts, results)) exit = static_cast<int>(Exit::kBadInput);
+    } catch (const Failure& failure) {
+      if (!command.json || failure.exit == Exit::kBug) throw;
+      // Those before it were written, and the result says so.
+      report_failure(failure.what(), command.console.colour);
+      results.json.push_back(nlohmann::ordered_json::parse(failure_json(path, failure.what())));
+      exit = static_cast<int>(failure.exit);
+      break;
     }
-    if (!options.stop_after.empty()) {
-      print_result(compilation->stopped_text);
-      continue;
-    }
-    if (!names.insert(compilation->graph.name).second)
-      throw Failure(Exit::kBadInput, path + ": a graph called '" + compilation->graph.name + "' was written to " + command.out +
-                                         " already; give this one another name");
-    const Artefacts made = make_artefacts(*compilation, options.target, artefacts);
-    write_files(command.out, made.files);
-    if (command.json) results.push_back(to_json(*compilation, made, command.out));
-    else if (!command.console.quiet) print_result(to_text(*compilation, made, command.out));
   }
   if (command.json)
-    print_result(nlohmann::ordered_json{{"graphs", results}}.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+    print_result(nlohmann::ordered_json{{"graphs", results.json}}.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
   return exit;
 }
 

@@ -2,11 +2,14 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 
+#include "cli/diagnostics_json.h"
 #include "support/files.h"
+#include "support/publish.h"
 #include "support/version.h"
 
 namespace fusec {
@@ -21,7 +24,7 @@ std::string& remembered_stdin() {
   return text;
 }
 
-bool output_failed = false;
+bool printed = false, output_failed = false;
 int output_errno = 0;
 
 }  // namespace
@@ -42,7 +45,15 @@ void report_failure(const std::string& text, bool colour) {
   std::fprintf(stderr, colour ? "\033[1;31merror:\033[0m %s\n" : "error: %s\n", text.c_str());
 }
 
+int refuse_graph(const Diagnostics& diagnostics, const SourceText& source, bool json) {
+  if (json) print_result(diagnostics_json(source, diagnostics) + "\n");
+  return static_cast<int>(Exit::kBadInput);
+}
+
+bool anything_printed() { return printed; }
+
 void print_result(const std::string& text) {
+  printed |= !text.empty();
   if (output_failed) return;
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) {
     output_failed = true;
@@ -60,9 +71,10 @@ void finish_output() {
 }
 
 std::string write_reproducer(int argc, char** argv, const std::string& message) try {
+  if (std::getenv("FUSEC_NO_REPRODUCER")) return "";
   namespace fs = std::filesystem;
   std::string command;
-  std::vector<std::pair<std::string, std::string>> files;
+  NamedFiles files;
   for (int i = 0; i < argc; ++i) {
     const std::string word = argv[i];
     command += (i == 0 ? "" : " ") + (word.find_first_of(" '\"$") == std::string::npos && !word.empty() ? word : "'" + word + "'");
@@ -81,7 +93,7 @@ std::string write_reproducer(int argc, char** argv, const std::string& message) 
         if (error) break;  // not writable: the next parent
         continue;          // taken
       }
-      write_files(folder.string(), files);
+      publish_files(folder.string(), files);
       return folder.string();
     }
   }

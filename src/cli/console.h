@@ -17,12 +17,17 @@ void report(const Diagnostics& diagnostics, const SourceText& source, const Cons
 // "error: text" on stderr.
 void report_failure(const std::string& text, bool colour);
 
+// Ends a command whose graph has errors, which were reported: with `json` they are its result, too. Returns the exit code.
+int refuse_graph(const Diagnostics& diagnostics, const SourceText& source, bool json);
+
 // The result of a command, on stdout. A reader that went away is no error.
 void print_result(const std::string& text);
+bool anything_printed();
 // Flushes stdout; Failure(kBadInput) when what was printed could not be written (a full disk).
 void finish_output();
 
-// Writes a folder with the graphs, the command line and the message of a bug in fusec; returns its path, or "" when it cannot.
+// Writes a folder with the graphs, the command line and the message of a bug in fusec; returns its path, or "" when it cannot or
+// FUSEC_NO_REPRODUCER is set.
 std::string write_reproducer(int argc, char** argv, const std::string& message);
 
 }  // namespace fusec

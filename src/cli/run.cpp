@@ -49,7 +49,7 @@ std::optional<Runnable> compile_here(const RunCommand& command, const SourceText
   Diagnostics diagnostics;
   auto compilation = compile(source, options, diagnostics);
   // Warnings have been reported when the graph was read.
-  if (!compilation) report(diagnostics, source, command.console);
+  if (!compilation) report(diagnostics, source, command.console), refuse_graph(diagnostics, source, command.json);
   if (!compilation || !options.stop_after.empty()) return print_result(compilation ? compilation->stopped_text : ""), std::nullopt;
   // A benchmark tells what compiling takes, so it compiles.
   return make_runnable(std::move(*compilation), options.target, command.arch, device, command.bench ? nullptr : cache);
@@ -98,7 +98,7 @@ int run_run(const RunCommand& command) {
   Diagnostics diagnostics;
   const std::optional<Graph> graph = read_graph(source, {command.flags.dims}, diagnostics);
   report(diagnostics, source, command.console);
-  if (!graph) return static_cast<int>(Exit::kBadInput);
+  if (!graph) return refuse_graph(diagnostics, source, command.json);
   if (command.device == RunCommand::kCpu) return run_cpu(command, *graph);
   const std::optional<CompileCache> cache = cache_from(command.flags);
   const auto device = open_cuda_device();

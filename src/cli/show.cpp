@@ -11,7 +11,7 @@ int run_show(const ShowCommand& command) {
   Diagnostics diagnostics;
   const auto graph = read_graph(source, {command.dims}, diagnostics);
   report(diagnostics, source, command.console);
-  if (!graph) return static_cast<int>(Exit::kBadInput);
+  if (!graph) return refuse_graph(diagnostics, source, command.json);
   print_result(command.dot ? print_dot(*graph) : command.json ? write_graph(*graph) : print(*graph));
   return 0;
 }

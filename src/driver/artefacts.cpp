@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
+#include <optional>
 
 #include "emit/report.h"
 #include "parser/write_graph.h"
@@ -64,6 +65,7 @@ Artefacts make_artefacts(const Compilation& compilation, const Target& target, c
   const std::string& name = compilation.graph.name;
   Artefacts made;
   std::map<std::string, KernelResources> resources;
+  std::optional<std::pair<std::string, std::string>> seal;
   if (options.cu || options.ptx || options.cubin) {
     FUSEC_CHECK(compilation.program.has_value(), "a program was asked for");
     const Program& program = *compilation.program;
@@ -85,10 +87,11 @@ Artefacts make_artefacts(const Compilation& compilation, const Target& target, c
         for (const auto& [kernel, usage] : binary.usage) resources[kernel] = {usage.registers, usage.spill_bytes};
     }
     made.nvrtc_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-    made.files.emplace_back(name + ".manifest.json", write_manifest(manifest, compilation.graph));
+    seal.emplace(name + ".manifest.json", write_manifest(manifest, compilation.graph));
   }
   made.files.emplace_back(name + ".report.json", report_json(compilation, target, resources));
   if (options.markdown) made.files.emplace_back(name + ".report.md", report_markdown(compilation, target, resources));
+  if (seal) made.files.push_back(std::move(*seal));
   return made;
 }
 

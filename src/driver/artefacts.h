@@ -8,6 +8,7 @@
 #include "driver/compile.h"
 #include "runtime/compile_cache.h"
 #include "runtime/manifest.h"
+#include "support/publish.h"
 
 namespace fusec {
 
@@ -19,7 +20,7 @@ struct ArtefactOptions {
 };
 
 struct Artefacts {
-  std::vector<std::pair<std::string, std::string>> files;  // name, content
+  NamedFiles files;  // the manifest last, as the seal of the set
   double nvrtc_ms = 0;
   size_t compiled = 0, from_cache = 0;  // calls of NVRTC, and those that the cache saved
 };

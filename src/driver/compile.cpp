@@ -67,6 +67,11 @@ std::string print(const Graph& graph, const Segmentation& segmentation) {
     for (OpId op : segment.recomputed) text += " +" + graph.name_of(op);
     text += "\n";
   }
+  for (const CastGroup& group : segmentation.cast_groups) {
+    text += "cast group in segment " + std::to_string(group.segment) + ":";
+    for (OpId op : group.ops) text += " " + graph.name_of(op);
+    text += (group.whole ? "" : "; cut: " + group.why) + "\n";
+  }
   for (const Edge& edge : segmentation.edges) text += "edge " + graph[edge.value].name + ": " + edge.why + "\n";
   return text;
 }
@@ -130,8 +135,8 @@ class Stages {
       const std::string near = nearest(name, known);
       std::string list;
       for (std::string_view one : known) list += " " + std::string(one);
-      throw Failure(Exit::kBadInput,
-                    option + ": no stage '" + name + "'" + (near.empty() ? "" : "; did you mean '" + near + "'?") + " There are:" + list);
+      throw Failure(Exit::kBadInput, option + ": no stage '" + name + "'" + (near.empty() ? "" : "; did you mean '" + near + "'?") +
+                                         " (the stages:" + list + ")");
     }
   }
 
@@ -184,7 +189,8 @@ std::optional<Compilation> compile(const SourceText& source, const CompileOption
     return c;
   }
 
-  if (!options.stop_after_segment) {
+  const bool lowers = !options.stop_after_segment && !stages.stop_after("segment");
+  if (lowers) {
     check_lowerable(c.rewritten, diagnostics);
     if (diagnostics.has_errors()) return std::nullopt;
   }
@@ -196,7 +202,7 @@ std::optional<Compilation> compile(const SourceText& source, const CompileOption
         verify(c.rewritten, c.segmentation);
       },
       [&] { return print(c.rewritten, c.segmentation); });
-  if (!options.stop_after_segment && !stages.stop_after("segment"))
+  if (lowers)
     c.lower_ms = stages.run(
         "lower",
         [&] {

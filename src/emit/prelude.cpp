@@ -122,6 +122,8 @@ __device__ __forceinline__ float fs_maximum(float a, float b) {
 #endif
 }
 __device__ __forceinline__ double fs_maximum(double a, double b) { return a != a ? a : b != b ? b : a == b ? __longlong_as_double(__double_as_longlong(a) & __double_as_longlong(b)) : a > b ? a : b; }
+__device__ __forceinline__ int fs_maximum(int a, int b) { return a > b ? a : b; }
+__device__ __forceinline__ long long fs_maximum(long long a, long long b) { return a > b ? a : b; }
 )"},
     {"fs_minimum", R"(// NaN if either is NaN; -0 < +0.
 __device__ __forceinline__ float fs_minimum(float a, float b) {
@@ -134,6 +136,8 @@ __device__ __forceinline__ float fs_minimum(float a, float b) {
 #endif
 }
 __device__ __forceinline__ double fs_minimum(double a, double b) { return a != a ? a : b != b ? b : a == b ? __longlong_as_double(__double_as_longlong(a) | __double_as_longlong(b)) : a < b ? a : b; }
+__device__ __forceinline__ int fs_minimum(int a, int b) { return a < b ? a : b; }
+__device__ __forceinline__ long long fs_minimum(long long a, long long b) { return a < b ? a : b; }
 )"},
     {"fs_clamp", R"(template <class T>
 __device__ __forceinline__ T fs_clamp(T x, T low, T high) {

@@ -115,14 +115,16 @@ bool check_iota(OpRules& rules, DType dtype) {
   }
   if (!rules.resolve_dim(rules.attrs.dim, static_cast<int64_t>(rules.attrs.shape.size()), "dim")) return false;
   // Floats keep start and step as written: start + i·step is rounded once.
-  std::string why;
   for (const auto& [literal, name] : {std::pair(&rules.attrs.start, "start"), std::pair(&rules.attrs.step, "step")}) {
     if (std::holds_alternative<bool>(literal->value)) {
       rules.error("literal", rules.at_attribute(name), std::string("takes a number as ") + name + ", got " + to_string(*literal));
       return false;
     }
-    // A step may leave the range of the dtype, as -1 does that of u8: the results wrap.
-    if (is_integer(dtype) && !rules.converted(*literal, name[2] == 'a' ? dtype : DType::kI64, rules.at_attribute(name))) return false;
+    if (!is_integer(dtype)) continue;
+    // A step may go down through unsigned numbers.
+    const int64_t* number = std::get_if<int64_t>(&literal->value);
+    const bool down = dtype == DType::kU8 && literal == &rules.attrs.step && number && *number < 0 && *number >= -255;
+    if (!down && !rules.converted(*literal, dtype, rules.at_attribute(name))) return false;
   }
   return true;
 }

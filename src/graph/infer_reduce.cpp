@@ -17,8 +17,9 @@ Shape reduced_shape(const Shape& shape, const std::vector<int64_t>& dims, bool k
   return result;
 }
 
-// max, min, argmax and argmin have no value for nothing.
+// max, min, argmax and argmin have no value for nothing. Those of an expanded composite never see it: its result is empty as well.
 bool not_empty(OpRules& rules, const std::vector<int64_t>& dims) {
+  if (!rules.op.origin.empty()) return true;
   for (int64_t d : dims) {
     const Size& size = rules.shape(0)[static_cast<size_t>(d)];
     if (!rules.require_at_most(1, size, "empty-reduction", rules.at_operand(0), [&] {

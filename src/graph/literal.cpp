@@ -84,7 +84,8 @@ double round_to(DType dtype, long double x) {
 std::optional<Literal> convert_literal(const Literal& literal, DType dtype, std::string& why) {
   const bool truth = std::holds_alternative<bool>(literal.value);
   if (truth != (dtype == DType::kBool)) {
-    why = truth ? "literal " + to_string(literal) + " is bool, the op computes in " + std::string(name_of(dtype))
+    why = truth ? "literal " + to_string(literal) + " is bool, the op computes in " + std::string(name_of(dtype)) + "; write " +
+                      (std::get<bool>(literal.value) ? "1" : "0")
                 : "literal " + to_string(literal) + " is a number, bool takes true or false";
     return std::nullopt;
   }

@@ -85,6 +85,7 @@ AtomId IndexSpace::add_data(NodeId node, const Size& extent, std::vector<AtomId>
   Atom atom;
   atom.kind = Atom::kData;
   atom.node = node;
+  atom.data = {node};
   atom.lowest = 0;
   atom.highest = extent - 1;
   atom.variables = std::move(variables);
@@ -104,6 +105,7 @@ AtomId IndexSpace::intern(Atom atom) {
   }
   atom.depth = depth(atom.operand) + 1;
   atom.variables = variables_in(atom.operand);
+  atom.data = data_of(atom.operand);
   return atoms_.push(std::move(atom));
 }
 
@@ -118,12 +120,9 @@ std::vector<AtomId> IndexSpace::variables_in(const Index& operand) const {
 
 std::vector<NodeId> IndexSpace::data_of(const Index& a) const {
   std::vector<NodeId> nodes;
-  for (const auto& [atom, c] : a.terms) {
-    const Atom& at = atoms_[atom];
-    if (at.kind == Atom::kVariable) continue;
-    for (NodeId node : at.kind == Atom::kData ? std::vector<NodeId>{at.node} : data_of(at.operand))
+  for (const auto& [atom, c] : a.terms)
+    for (NodeId node : atoms_[atom].data)
       if (std::find(nodes.begin(), nodes.end(), node) == nodes.end()) nodes.push_back(node);
-  }
   return nodes;
 }
 

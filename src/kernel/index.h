@@ -47,6 +47,7 @@ struct Atom {
   Size lowest, highest;           // inclusive bounds, as polynomials
   std::vector<AtomId> variables;  // that it depends on, sorted
   bool may_split = true;          // variables: whether `wanted_split` may name it
+  std::vector<NodeId> data;       // whose values it contains, each once
   int depth = 0;                  // of quotients and remainders inside each other; 0 for variables
 };
 

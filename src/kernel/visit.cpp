@@ -12,8 +12,8 @@ bool inside_atom(const IndexSpace& space, const Index& index, AtomId v) {
 bool only_by_data(const IndexSpace& space, const Index& index, AtomId v) {
   return std::all_of(index.terms.begin(), index.terms.end(), [&](const auto& t) {
     const Atom& a = space[t.first];
-    if (!space.depends_on(space.variable(t.first), v) || a.kind == Atom::kData) return true;
-    return a.kind != Atom::kVariable && only_by_data(space, a.operand, v);
+    if (a.kind == Atom::kData || !space.depends_on(space.variable(t.first), v)) return true;
+    return a.kind != Atom::kVariable && !a.data.empty() && only_by_data(space, a.operand, v);
   });
 }
 

@@ -137,7 +137,7 @@ class JsonBuilder : public nlohmann::json_sax<nlohmann::json> {
       end += escape ? 2 : 1;
     }
     if (!add(JsonKind::kString, begin, end + 1 - begin, last)) return false;
-    if (escapes) document_.nodes_.back().as.decoded = &document_.decoded_.emplace_back(std::move(decoded));
+    document_.nodes_.back().as.decoded = escapes ? &document_.decoded_.emplace_back(std::move(decoded)) : nullptr;
     return true;
   }
 

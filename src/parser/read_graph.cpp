@@ -66,7 +66,7 @@ std::optional<Graph> read_graph(const SourceText& source, const ReadOptions& opt
   const size_t errors_before = diagnostics.error_count();
   const auto document = JsonDocument::parse(source.text(), diagnostics);
   if (!document) return std::nullopt;
-  Reading r{diagnostics, options, {}, {}, {}, {}, {}, false};
+  Reading r{diagnostics, options, {}, {}, {}, {}, {}};
   const JsonValue root = document->root();
   if (!root.is(JsonKind::kObject))
     r.error("wrong-type", {root.span().begin, root.span().begin + 1},

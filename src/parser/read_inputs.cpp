@@ -35,6 +35,19 @@ bool read_randint(Reading& r, JsonValue v, DType dtype, Init& init) {
   return fit_literal(r, Literal{init.from}, dtype, v.span(), what) && fit_literal(r, Literal{init.to - 1}, dtype, v.span(), what);
 }
 
+// Init words that make fractions.
+bool check_floats(Reading& r, JsonValue v, std::string_view word, DType dtype) {
+  if (is_float(dtype)) return true;
+  r.error("bad-init", v.span(), "'init' " + quoted(word) + " makes floats, and this input is " + std::string(name_of(dtype)))
+      .notes.push_back({{},
+                        dtype == DType::kBool ? "a bool is a fair coin by default; {\"randint\": [0, 2]} says so"
+                                              : "use {\"randint\": [lo, hi]} for integers (hi is excluded)"});
+  return false;
+}
+
+// The greatest value of an integer dtype.
+int64_t greatest_of(DType dtype) { return dtype == DType::kU8 ? 255 : INT64_MAX >> (64 - 8 * bytes_of(dtype)); }
+
 bool read_permutation(Reading& r, JsonValue v, const Input& input, Init& init) {
   const auto n = read_size(r, v, {"permutation", "", ""});
   if (!n) return false;
@@ -46,6 +59,9 @@ bool read_permutation(Reading& r, JsonValue v, const Input& input, Init& init) {
           to_string(value.shape, r.graph.symbols);
   else if (value.shape.back().is_constant() && value.shape.back().value() > n->value())
     why = "a permutation of " + std::to_string(n->value()) + " cannot fill rows of " + std::to_string(value.shape.back().value());
+  else if (is_integer(value.dtype) && n->value() - 1 > greatest_of(value.dtype))
+    why = "a permutation of " + std::to_string(n->value()) + " holds numbers that do not fit " + std::string(name_of(value.dtype)) +
+          " (up to " + std::to_string(greatest_of(value.dtype)) + ")";
   if (!why.empty()) return r.error("bad-init", v.span(), why), false;
   init.to = n->value();
   return true;
@@ -69,6 +85,7 @@ bool read_init(Reading& r, JsonValue v, const Input& input, Init& init) {
   const DType dtype = r.graph[input.value].dtype;
   if (argument && word == "uniform") {
     init.kind = Init::kUniform;
+    if (!check_floats(r, v, word, dtype)) return false;
     if (!read_pair(r, *argument, {"uniform", "", ""}, read_number, init.lo, init.hi)) return false;
     if (init.lo <= init.hi) return true;
     r.error("bad-init", argument->span(), "'uniform' needs lo ≤ hi, not " + shown(argument->text()));
@@ -79,7 +96,8 @@ bool read_init(Reading& r, JsonValue v, const Input& input, Init& init) {
   const auto known = std::find(std::begin(kInitWords), std::end(kInitWords), word);
   if (!argument && known != std::end(kInitWords)) {
     init.kind = kInitKinds[known - std::begin(kInitWords)];
-    return true;
+    const bool fractions = init.kind == Init::kNormal || init.kind == Init::kUniform;
+    return !fractions || check_floats(r, v, word, dtype);
   }
   const bool misused = std::find(kNames.begin(), kNames.end(), word) != kNames.end();
   const std::string why =

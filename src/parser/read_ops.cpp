@@ -2,6 +2,7 @@
 // the rules of their kind, which need the operands' dtypes and shapes.
 #include <algorithm>
 
+#include "graph/literal.h"
 #include "graph/verify.h"
 #include "parser/op_order.h"
 #include "parser/read_parts.h"
@@ -15,6 +16,7 @@ constexpr uint32_t kNoDefinition = UINT32_MAX;
 struct OperandDraft {
   std::optional<std::string_view> name;  // of a value; without name and literal it is null
   std::optional<Literal> literal;
+  std::string_view word;  // a literal's, when it is written as a string
   Span at;
   uint32_t definition = kNoDefinition;
 };
@@ -165,7 +167,7 @@ class OpReader {
   }
 
   void add_operand(OpDraft& op, JsonValue v) {
-    OperandDraft operand{std::nullopt, std::nullopt, v.span(), kNoDefinition};
+    OperandDraft operand{std::nullopt, std::nullopt, {}, v.span(), kNoDefinition};
     const size_t position = op.operands++;
     const std::string_view kind = name_of(op.kind);
     if (v.is(JsonKind::kString) && !literal_of_word(v.string())) {
@@ -180,14 +182,19 @@ class OpReader {
       op.failed = true;
     } else {
       operand.literal = read_literal(r, v, {"", "an operand", {}});
-      if (operand.literal && !may_be_literal(op.kind, position)) {
-        r.error("operand", v.span(),
-                "operand " + std::to_string(position + 1) + " of " + quoted(kind) + " must be a value, not the literal " + shown(v.text()));
-        op.failed = true;
-      }
+      if (operand.literal && v.is(JsonKind::kString)) operand.word = v.string();
+      else if (operand.literal) check_literal(op, operand, position);
       op.failed |= !operand.literal;
     }
     operands_.push_back(operand);
+  }
+
+  void check_literal(OpDraft& op, const OperandDraft& operand, size_t position) {
+    if (may_be_literal(op.kind, position)) return;
+    r.error("operand", operand.at,
+            "operand " + std::to_string(position + 1) + " of " + quoted(name_of(op.kind)) + " must be a value, not the literal " +
+                to_string(*operand.literal));
+    op.failed = true;
   }
 
   void read_operands(OpDraft& op) {
@@ -220,6 +227,9 @@ class OpReader {
   void find_operands(OpDraft& op) {
     for (uint32_t i = op.first_operand; i < op.first_operand + op.operands; ++i) {
       OperandDraft& operand = operands_[i];
+      // Something is called "nan", which was reported: that is meant.
+      if (!operand.word.empty() && r.by_name.contains(operand.word)) op.failed = true;
+      else if (!operand.word.empty()) check_literal(op, operand, i - op.first_operand);
       if (!operand.name) continue;
       const auto found = find_value(r, *operand.name, operand.at, {"", "", name_of(op.kind)});
       op.failed |= !found;

@@ -43,6 +43,7 @@ struct Reading {
   std::unordered_map<std::string_view, uint32_t> by_name;  // into `definitions`
   // A definition whose name could not be read: names that seem undefined may be meant by it and are not reported.
   bool names_are_missing = false;
+  bool sizes_are_missing = false;  // the same for the names of sizes
 
   // So many errors that looking for more helps nobody (and takes long in a large file).
   bool hopeless() const { return diagnostics.error_count() >= 1000; }

@@ -49,6 +49,13 @@ std::optional<Dim> read_dim(Reading& r, JsonValue v, const What& what) {
     ok &= dynamic.has_value();
     dim.dynamic = dynamic.value_or(false);
   }
+  if (!dim.dynamic)
+    for (const char* key : {"multiple_of", "max"})
+      if (const auto given = v.find(key))
+        r.diagnostics.warning("fixed-size", given->span(),
+                              What{key, what.owner, what.name} +
+                                  " only limits --dim, since the size is fixed; \"dynamic\": true makes it a "
+                                  "parameter of the kernels");
   return ok ? std::optional(dim) : std::nullopt;
 }
 
@@ -79,6 +86,10 @@ std::vector<std::string_view> size_names(const Reading& r) {
 
 // One factor of a product: digits, or a name from dims.
 std::optional<Size> read_factor(Reading& r, std::string_view factor, JsonValue v, const What& what) {
+  if (const auto it = r.size_by_name.find(factor); it != r.size_by_name.end()) {
+    r.sizes[it->second].used = true;
+    return r.sizes[it->second].size;
+  }
   int64_t n = 0;
   const auto [end, error] = std::from_chars(factor.data(), factor.data() + factor.size(), n);
   if (!factor.empty() && factor[0] != '-' && end == factor.data() + factor.size()) {
@@ -91,18 +102,17 @@ std::optional<Size> read_factor(Reading& r, std::string_view factor, JsonValue v
             what + ": " + quoted(v.string()) + " is no size; sizes are integers, names from 'dims' and products such as \"B*S\"");
     return std::nullopt;
   }
-  if (const auto it = r.size_by_name.find(factor); it != r.size_by_name.end()) {
-    r.sizes[it->second].used = true;
-    return r.sizes[it->second].size;
-  }
-  r.error("unknown-size", v.span(), what + ": 'dims' has no size " + quoted(factor) + did_you_mean(r, factor, size_names(r)));
+  if (!r.sizes_are_missing)
+    r.error("unknown-size", v.span(), what + ": 'dims' has no size " + quoted(factor) + did_you_mean(r, factor, size_names(r)));
   return std::nullopt;
 }
 
 }  // namespace
 
 void read_dims(Reading& r, std::optional<JsonValue> dims) {
-  if (dims && expect(r, *dims, JsonKind::kObject, {"dims", "", ""})) {
+  if (dims && !expect(r, *dims, JsonKind::kObject, {"dims", "", ""})) {
+    r.sizes_are_missing = true;
+  } else if (dims) {
     for (auto i = dims->begin(); !(i == dims->end()); ++i) {
       const JsonValue key = *i;
       const JsonValue value = *++i;
@@ -128,7 +138,7 @@ void read_dims(Reading& r, std::optional<JsonValue> dims) {
   }
   for (const auto& [name, size] : r.options.dims) {
     if (size < 0) r.error("negative-size", {}, "--dim " + quoted(name) + " must be ≥ 0, not " + std::to_string(size));
-    if (!r.size_by_name.contains(name))
+    if (!r.size_by_name.contains(name) && !r.sizes_are_missing)
       r.error("unknown-dim", {}, "--dim " + quoted(name) + ": the graph has no such size" + did_you_mean(r, name, size_names(r)));
   }
 }

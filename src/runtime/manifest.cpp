@@ -310,7 +310,9 @@ Manifest read_manifest(const std::string& text, const std::string& path) {
     for (const Json& launch : json.at("launches")) manifest.program.launches.push_back(launch_from(launch, manifest));
     manifest.graph_json = json.at("graph").dump();
   } catch (const std::exception& error) {
-    throw Failure(Exit::kBadInput, path + " is no manifest that this fusec can use: " + error.what() + ". Compile the graph again.");
+    std::string why = error.what();
+    if (const size_t end = why.find("] "); why.starts_with("[json.exception.") && end != std::string::npos) why.erase(0, end + 2);
+    throw Failure(Exit::kBadInput, path + " is no manifest that this fusec can use: " + why + ". Compile the graph again.");
   }
   return manifest;
 }

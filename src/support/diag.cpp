@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "support/text.h"
+
 namespace fusec {
 
 namespace {
@@ -14,18 +16,6 @@ bool continues(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; 
 // The code points of a text: every byte that does not continue one.
 uint32_t code_points(std::string_view text) {
   return static_cast<uint32_t>(std::count_if(text.begin(), text.end(), [](char c) { return !continues(c); }));
-}
-
-// The length of the well-formed UTF-8 sequence at the start of `text`, 0 if there is none.
-size_t sequence_length(std::string_view text) {
-  const auto lead = static_cast<unsigned char>(text[0]);
-  const size_t n = lead < 0x80                   ? 1
-                   : lead >= 0xC2 && lead < 0xE0 ? 2
-                   : lead >= 0xE0 && lead < 0xF0 ? 3
-                   : lead >= 0xF0 && lead < 0xF5 ? 4
-                                                 : 0;
-  if (n == 0 || n > text.size()) return 0;
-  return std::all_of(text.begin() + 1, text.begin() + static_cast<ptrdiff_t>(n), continues) ? n : 0;
 }
 
 }  // namespace
@@ -77,16 +67,16 @@ constexpr Style kPlain{"", "", "", "", ""};
 constexpr Style kColour{"\x1b[1m", "\x1b[1;31m", "\x1b[1;35m", "\x1b[1;32m", "\x1b[0m"};
 
 std::string place_text(const SourceText& source, Span at) {
-  if (!at.known()) return source.name();
+  if (!at.known()) return escaped(source.name());
   const SourceText::Place p = source.place(at.begin);
-  return source.name() + ":" + std::to_string(p.line) + ":" + std::to_string(p.column);
+  return escaped(source.name()) + ":" + std::to_string(p.line) + ":" + std::to_string(p.column);
 }
 
 // One printable column per code point: tabs and control characters become a space, malformed bytes a question mark.
 std::vector<std::string_view> columns(std::string_view text) {
   std::vector<std::string_view> cells;
   while (!text.empty()) {
-    const size_t n = sequence_length(text);
+    const size_t n = utf8_length(text);
     const auto c = static_cast<unsigned char>(text[0]);
     cells.push_back(n == 0 ? "?" : c < 0x20 || c == 0x7F ? " " : text.substr(0, n));
     text.remove_prefix(std::max<size_t>(n, 1));

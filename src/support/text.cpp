@@ -62,13 +62,17 @@ std::string json_number(double value) {
   return out.find_first_of(".e") == std::string::npos ? out + ".0" : out;
 }
 
+std::string escaped(std::string_view text) {
+  std::string out;
+  append_escaped(out, text, "", "?");
+  return out;
+}
+
 std::string shown(std::string_view text) {
   constexpr size_t kShown = 80;
   size_t length = std::min(text.size(), kShown);
   while (length < text.size() && length > 0 && (static_cast<unsigned char>(text[length]) & 0xC0) == 0x80) --length;
-  std::string out;
-  append_escaped(out, text.substr(0, length), "", "?");
-  return length < text.size() ? out + "..." : out;
+  return escaped(text.substr(0, length)) + (length < text.size() ? "..." : "");
 }
 
 std::string quoted(std::string_view text) { return "'" + shown(text) + "'"; }

@@ -11,7 +11,9 @@ namespace fusec {
 std::string json_quote(std::string_view text);
 // The shortest JSON number that reads back as the same double, always with a fraction or an exponent; "nan", "inf", "-inf" quoted.
 std::string json_number(double value);
-// Text from the file inside a message: control characters escaped, cut when long.
+// Control characters and malformed UTF-8 made visible, as in a path inside a message.
+std::string escaped(std::string_view text);
+// Text from the file inside a message: escaped, cut when long.
 std::string shown(std::string_view text);
 std::string quoted(std::string_view text);  // in single quotes
 

@@ -56,6 +56,10 @@ expect 2 err "did you mean 'cubin'?" compile good.fusion.json --emit cu,cubni
 expect 2 err "is no architecture" compile good.fusion.json --arch 90
 expect 2 err "is not an integer ≥ 0" run good.fusion.json --seed -3
 expect 2 err "--out needs a value" compile good.fusion.json --out
+expect 2 err "'' names no folder" compile good.fusion.json --out ""
+expect 2 err "--strict takes no value" check good.fusion.json --strict=maybe
+expect 2 err "no stage 'simplfy'; did you mean 'simplify'? (the stages: read" compile good.fusion.json --skip simplfy
+expect 2 err "a file stands where a folder is needed" compile good.fusion.json --emit cu --out good.fusion.json
 expect 2 err "gpu, cpu" run good.fusion.json --device tpu
 
 expect 0 out "graph 'good' is good: 1 inputs, 1 ops, 1 outputs" check good.fusion.json
@@ -66,6 +70,7 @@ expect 0 err "warning[unused-input]" check unused.fusion.json
 expect 1 err "warning[unused-input]" check unused.fusion.json --strict
 expect 2 err "error[unknown-op]: no op 'nge'; did you mean 'neg'?" check bad.fusion.json good.fusion.json
 expect 2 out '"word": "unknown-op", "line": 2, "column": 17' check bad.fusion.json --json
+expect 2 out '"word": "failure", "text": "cannot read absent.fusion.json' check absent.fusion.json good.fusion.json --json
 expect 2 err "the file ends here" check cut.fusion.json
 expect 2 err "No such file" check absent.fusion.json
 expect 2 err "cannot read folder" check folder
@@ -77,6 +82,63 @@ expect 2 err "excludes" show good.fusion.json --json --dot
 expect 0 out "matmul" ops
 expect 0 out '{"op": "gelu", "kind": "elementwise", "min_operands": 1, "max_operands": 1' ops gelu --json
 expect 2 err "did you mean 'softmax'?" ops sofmax
+
+# --json prints one JSON value on stdout, whatever goes wrong
+json() {
+  local code=$1 got
+  shift
+  "$fusec" "$@" --json >out 2>err </dev/null
+  got=$?
+  if [ "$got" -ne "$code" ]; then echo "FAILED: fusec $* --json: exit $got, wanted $code"; cat out err; failed=1; fi
+  python3 -c 'import json, sys; json.load(open(sys.argv[1]))' out || { echo "FAILED: fusec $* --json: no JSON"; cat out; failed=1; }
+}
+json 0 check good.fusion.json unused.fusion.json
+json 2 check absent.fusion.json bad.fusion.json
+json 2 show bad.fusion.json
+json 2 compile bad.fusion.json absent.fusion.json -o json_out --emit cu
+json 2 compile good.fusion.json -o good.fusion.json/below --emit cu
+json 0 compile good.fusion.json -o json_out --emit cu
+json 0 compile good.fusion.json --stop-after segment
+json 2 run bad.fusion.json --device cpu
+json 2 run good.fusion.json --device cpu --inputs absent.npz
+json 0 run good.fusion.json --device cpu
+json 2 check good.fusion.json --dim N=x
+json 2 ops sofmax
+grep -qF '"error": "no op' out || { echo "FAILED: --json has no error"; cat out; failed=1; }
+
+# A folder whose manifest is missing, as a killed compile leaves it, is refused.
+cp -r json_out half && rm half/good.manifest.json
+expect 0 out "y  bf16[8]" run json_out --device cpu
+expect 2 err "holds no *.manifest.json" run half --device cpu
+
+# reduce: the graph shrinks while the command ends alike
+cat > long.fusion.json <<'G'
+{"version": 1, "inputs": [{"name": "x", "dtype": "f32", "shape": [8, 64]}],
+ "ops": [{"op": "neg", "in": ["x"], "out": "a"}, {"op": "erfinv", "in": ["a"], "out": "b"}, {"op": "abs", "in": ["b"], "out": "c"}], "outputs": ["c"]}
+G
+expect 0 out "small.json: 1 of 3 ops" reduce long.fusion.json --check 'grep -q erfinv {} && exit 5' -o small.json
+expect 0 out "f32[1,1] = erfinv" show small.json
+expect 0 out "still runs out of time" reduce long.fusion.json --check 'grep -q erfinv {} && sleep 20' -o small.json --timeout 1 --max-tries 1
+expect 2 err "the command succeeds on the whole graph" reduce long.fusion.json --check 'true {}'
+expect 2 err "the command cannot be run" reduce long.fusion.json --check 'no_such_command {}'
+expect 2 err "needs --check COMMAND" reduce long.fusion.json
+expect 2 err "must be ≥ 1" reduce long.fusion.json --check false --timeout 0
+json 0 reduce long.fusion.json --check 'grep -q erfinv {} && exit 5' -o small.json
+
+# A crash says that it is a bug and leaves a reproducer; the sanitizers of other builds say more.
+mkfifo pipe
+"$fusec" check - < pipe > out 2> err &
+crashing=$!
+exec 9> pipe
+sleep 0.5
+kill -FPE $crashing
+wait $crashing
+got=$?
+exec 9>&-
+if ! grep -q Sanitizer err; then
+  [ $got -eq 70 ] && grep -qF "this is a bug in fusec, not in your graph: a division by zero" err && [ -f fusec-bug-1/message.txt ] ||
+    { echo "FAILED: a crash: exit $got"; cat err; failed=1; }
+fi
 
 # stdin, and what show writes is read again
 if ! "$fusec" show --json - < good.fusion.json | "$fusec" check - > out; then echo "FAILED: show | check"; failed=1; fi

@@ -30,7 +30,9 @@ TRANSPOSE = graph([tensor("a", "f32", [128, 192]), tensor("b", "f32", [192, 128]
 # Five rows, 2^30 + 3 elements apart.
 FAR = graph([tensor("a", "u8", [5, 3], strides=[2**30 + 3, 1])], [op("neg", ["a"], "y")], ["y"])
 OPEN = graph([tensor("a", "f32", ["N", 33])], [op("neg", ["a"], "y")], ["y"], dims={"N": {"size": 64, "dynamic": True}})
-INT_SUM = graph([tensor("a", "i32", [300, 70])], [op("sum", ["a"], "s", dims=[1]), op("add", ["s", 1], "y")], ["y"])
+# Few long rows: a block of several warps for each, or several blocks.
+ROW_SUMS = graph([tensor("a", "i32", [3, 3000])], [op("sum", ["a"], "s", dims=[1]), op("add", ["s", 1], "y")], ["y"])
+WHOLE_SUM = graph([tensor("a", "i32", [60000])], [op("sum", ["a"], "y")], ["y"])
 
 # What is planted: graph, pattern in the emitted text, replacement, words of which one has to appear.
 FAULTS = {
@@ -47,6 +49,11 @@ FAULTS = {
     "a wrong rounding": (SUBTRACT, r"__float2bfloat16_rn\((\w+)\)", r"__ushort_as_bfloat16(__float_as_uint(\1) >> 16)", ["elements differ"]),
     "swapped operands": (SUBTRACT, r"a_x - b_x", "b_x - a_x", ["elements differ"]),
     "an index in 32 bits": (FAR, r"a_in\[i0 \* (\d+)LL \+ i1\]", r"a_in[(unsigned)i0 * \1u + (unsigned)i1]", ["elements differ"]),
+    "a missing barrier between warps": (ROW_SUMS, r"__syncthreads\(\);", "", ["data race on shared memory"]),
+    "a missing fence before the ticket": (WHOLE_SUM, r"__threadfence\(\);", "", ["data race on"]),
+    "a ticket by plain addition": (WHOLE_SUM, r"atomicInc\((\w+), (\w+ - 1)\)", r"((*\1)++ % (\2 + 1))", ["data race on __device__ variables"]),
+    "partial results that nothing wrote": (WHOLE_SUM, r"(\(\(\w+<[\w ]+> \*\)partial_work\)\[.*\] = \w+;)", r"if (blockIdx.x > 0) \1", ["elements differ"]),
+    "a neighbour's element in a sum": (WHOLE_SUM, r"\.add\((.*)\);", r".add(2 * \1);", ["elements differ"]),
     "a changed input": (SUBTRACT, r"(const float a_x = .*)", r"\1 const_cast<float *>(a_in)[i0] = 0;", ["input a was changed"]),
     "a launch too small": (SUBTRACT, r"<<<(\d+), (\d+), 0", r"<<<\1 - 1, \2, 0", ["nothing wrote"]),
     "a size of the wrong launch": (OPEN, r"<<<\(unsigned\)count,", "<<<(unsigned)count - 1,", ["nothing wrote"]),

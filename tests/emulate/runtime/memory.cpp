@@ -1,5 +1,6 @@
 #include "memory.h"
 
+#include <link.h>
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #include <sys/mman.h>
@@ -65,11 +66,12 @@ void touch(Buffer& b, size_t cell, bool write, Access now) {
   const bool both_atomic = now.atomic && c.write.atomic;
   if (c.write.block != 0 && !both_atomic && !ordered(c.write, now)) race(b, cell, c.write, now, true, write);
   if (write) {
-    if (c.read.block != 0 && !(now.atomic && c.read.atomic) && !ordered(c.read, now)) race(b, cell, c.read, now, false, true);
+    if (c.read.block != 0 && !ordered(c.read, now)) race(b, cell, c.read, now, false, true);
     c.write = now;
     c.written = true;
-    if (!now.atomic) return;
+    return;
   }
+  if (now.atomic) return;  // the write of the update stands for both
   // Of several readers in one epoch one is kept, and that there were others.
   if (c.read.block == now.block && c.read.epoch == now.epoch && (c.read.thread != now.thread || c.read.several)) now.several = 1;
   c.read = now;
@@ -100,6 +102,32 @@ Buffer* new_buffer(const std::string& name, size_t bytes, size_t grain, size_t a
   }
   buffers.push_back(std::move(b));
   return buffers.back().get();
+}
+
+void track_globals(const std::string& library) {
+  struct Search {
+    const std::string& library;
+    std::vector<std::pair<char*, size_t>> found;
+  } search{library, {}};
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, size_t, void* data) {
+        auto& s = *static_cast<Search*>(data);
+        if (s.library != info->dlpi_name) return 0;
+        for (int i = 0; i < info->dlpi_phnum; ++i) {
+          const auto& segment = info->dlpi_phdr[i];
+          if (segment.p_type == PT_LOAD && (segment.p_flags & PF_W))
+            s.found.emplace_back(reinterpret_cast<char*>(info->dlpi_addr + segment.p_vaddr), segment.p_memsz);
+        }
+        return 0;
+      },
+      &search);
+  for (const auto& [begin, bytes] : search.found) {
+    auto b = std::make_unique<Buffer>();
+    b->name = "__device__ variables";
+    b->begin = begin, b->bytes = bytes;
+    b->cells.resize(bytes);
+    buffers.push_back(std::move(b));
+  }
 }
 
 void free_buffer(Buffer* buffer) {

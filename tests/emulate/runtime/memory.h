@@ -35,6 +35,7 @@ struct Buffer {
 
 // `align`: what the contract promises; the address is a multiple of it and of nothing larger. Filled with `poison`.
 Buffer* new_buffer(const std::string& name, size_t bytes, size_t grain, size_t align, uint8_t poison);
+void track_globals(const std::string& library);  // the variables of a loaded library: race detection only
 void free_buffer(Buffer* buffer);
 Buffer* find_buffer(const void* address);
 bool all_written(const Buffer& buffer, size_t* first_missing);

@@ -252,6 +252,7 @@ int main(int count, char** arguments) {
   const Job job = read_job(arguments[1]);
   void* library = dlopen(job.library.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library) refuse(dlerror());
+  track_globals(job.library);
   for (const Run& run : job.runs) run_once(job, run, library);
   return problems() > 0 ? 1 : 0;
 }

@@ -379,7 +379,8 @@ void run_block(Block& b) {
     if (!release_active(b)) break;
   }
   for (const Thread& t : b.threads)
-    if (t.state != kAtGroupBarrier && t.state != kDone) stop("deadlock: " + describe(t) + " waits at " + at(t) + " for threads that never come");
+    if (t.state != kAtGroupBarrier && t.state != kDone)
+      stop("deadlock: " + describe(t) + " waits at " + at(t) + " for threads that never come");
 }
 
 void run_group(Group& group) {

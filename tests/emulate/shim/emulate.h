@@ -42,11 +42,11 @@ constexpr int warpSize = 32;
 
 extern "C" {
 void emu_run_grid(const char* name, dim3 grid, dim3 block, size_t shared_bytes, unsigned cluster, void (*thread)(void*), void* closure);
-void* emu_device_pointer(int argument, void* pointer);                     // where the runner put the buffer behind a kernel argument
-void* emu_shared(const void* key, size_t bytes, size_t align, size_t grain);     // a __shared__ variable of the running block
-void* emu_dynamic_shared(void);                                            // extern __shared__
-unsigned long long emu_block_barrier(int kind, unsigned long long value);  // 0 sync, 1 count, 2 and, 3 or
-void emu_group_barrier(void);  // of a cluster, or of the grid of a cooperative launch
+void* emu_device_pointer(int argument, void* pointer);                        // where the runner put the buffer behind a kernel argument
+void* emu_shared(const void* key, size_t bytes, size_t align, size_t grain);  // a __shared__ variable of the running block
+void* emu_dynamic_shared(void);                                               // extern __shared__
+unsigned long long emu_block_barrier(int kind, unsigned long long value);     // 0 sync, 1 count, 2 and, 3 or
+void emu_group_barrier(void);                                                 // of a cluster, or of the grid of a cooperative launch
 unsigned emu_shared_address(const void* pointer);
 const void* emu_cluster_pointer(unsigned address, unsigned rank);
 void emu_fence(int scope);  // 0 block, 1 device and wider
@@ -87,8 +87,7 @@ struct Kernel {
     static_assert(sizeof...(A) == sizeof...(P), "arguments of a launch");
     int index = 0;
     auto run = [this, ... p = bind<P>(index, given)] { entry(p...); };
-    emu_run_grid(
-        name, grid, block, shared, cluster, [](void* closure) { (*static_cast<decltype(run)*>(closure))(); }, &run);
+    emu_run_grid(name, grid, block, shared, cluster, [](void* closure) { (*static_cast<decltype(run)*>(closure))(); }, &run);
   }
 };
 
@@ -140,6 +139,7 @@ inline long long clock64() { return 0; }
 #include "vectors.h"
 #include "warp.h"
 // After the functions above, which they use.
+#include "cooperative_groups.h"
 #include "cuda_bf16.h"
 #include "cuda_fp16.h"
 #include "cuda_fp8.h"
