@@ -36,8 +36,7 @@ std::string describe(const ErrorRecord& record, const BoundProgram& program) {
 
 std::vector<Tensor> run_on_gpu(GpuRun& run) {
   run.loaded->run();
-  if (const ErrorRecord record = run.loaded->error_record(); record.raised())
-    throw Failure(Exit::kRefused, describe(record, run.program));
+  if (const ErrorRecord record = run.loaded->error_record(); record.raised()) throw Failure(Exit::kRefused, describe(record, run.program));
   return run.loaded->outputs();
 }
 

@@ -247,11 +247,14 @@ std::string describe_sizes(const Graph& graph) {
 // Where the kernels leave the first index that is out of range.
 std::string error_flag(const Program& program, const std::string& name, const std::string& upper) {
   if (program.checks.empty())
-    return "/* No index that this program reads from memory is checked: it raises no error flag. */\n#define " + upper + "_ERROR_FLAG_BYTES 0\n";
+    return "/* No index that this program reads from memory is checked: it raises no error flag. */\n#define " + upper +
+           "_ERROR_FLAG_BYTES 0\n";
   std::string ops;
   for (size_t i = 0; i < program.checks.size(); ++i) ops += " *   " + std::to_string(i + 1) + ": " + program.checks[i].op + "\n";
   return "/* An index out of range neither reads nor writes. The first to come leaves four 64-bit integers in the workspace, at\n"
-         " * " + name + "_error_flag_offset(sizes): a number of the list below, the position in the index operand (counted in row-major\n"
+         " * " +
+         name +
+         "_error_flag_offset(sizes): a number of the list below, the position in the index operand (counted in row-major\n"
          " * order), the index, and the size that it selects from. All are 0 when there was none. Each launch clears them first.\n" +
          ops + " */\n#define " + upper + "_ERROR_FLAG_BYTES " + std::to_string(kRecordBytes) + "\nsize_t " + name +
          "_error_flag_offset(const long long *sizes);\n";
@@ -274,8 +277,8 @@ std::string emit_launcher(const Graph& graph, const Program& program) {
   const bool checks = !program.checks.empty();
   auto size_function = [&](const std::string& what, const std::string& more) {
     return "extern \"C\" size_t " + name + what + "(const long long *sizes) {\n  (void)sizes;\n" +
-           (program.workspace_is_static ? "" : locals) + "  return (size_t)(" +
-           workspace_size(graph, program, program.workspace.size()) + ")" + more + ";\n}\n\n";
+           (program.workspace_is_static ? "" : locals) + "  return (size_t)(" + workspace_size(graph, program, program.workspace.size()) +
+           ")" + more + ";\n}\n\n";
   };
   out += size_function("_workspace_bytes", checks ? " + " + std::to_string(kRecordSpace) : "");
   if (checks) out += size_function("_error_flag_offset", "");
@@ -285,7 +288,8 @@ std::string emit_launcher(const Graph& graph, const Program& program) {
   out += locals + argument_checks(graph);
   out += "  if (workspace_bytes < " + name + "_workspace_bytes(sizes)) return cudaErrorInvalidValue;\n  cudaGetLastError();\n";
   if (checks)
-    out += "  const size_t record_at = " + name + "_error_flag_offset(sizes);\n  const cudaError_t cleared = cudaMemsetAsync((char *)workspace + record_at, 0, " +
+    out += "  const size_t record_at = " + name +
+           "_error_flag_offset(sizes);\n  const cudaError_t cleared = cudaMemsetAsync((char *)workspace + record_at, 0, " +
            std::to_string(kRecordBytes) + ", stream);\n  if (cleared != cudaSuccess) return cleared;\n";
   for (const Launch& launch : program.launches) out += launch_text(graph, program, launch);
   out += "  return cudaGetLastError();\n}\n";

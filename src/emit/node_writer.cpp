@@ -307,8 +307,7 @@ const char* update_function(Accumulate how) {
 std::string NodeWriter::element_store(const Store& s) const {
   const std::string index = index_text(part_.space, s.index, wide()), value = stored_value(s);
   if (!s.update || s.accumulate == Accumulate::kNone) return buffers_[s.buffer.index] + "[" + index + "] = " + value + ";";
-  return update_function(s.accumulate) + std::string("(&") + buffers_[s.buffer.index] + "[" + index +
-         "], " + value + ");";
+  return update_function(s.accumulate) + std::string("(&") + buffers_[s.buffer.index] + "[" + index + "], " + value + ");";
 }
 
 void NodeWriter::write_scalar_store(const Store& s) {
@@ -334,7 +333,8 @@ const char* NodeWriter::type_of(size_t i) const {
 // A load, or an index that loads wait for, of all repetitions.
 void NodeWriter::declare_repeated(size_t i) {
   const Node& n = part_.nodes[NodeId(i)];
-  const std::string count = "[" + std::to_string(part_.sweep ? part_.sweep->steps : part_.unroll) + "]", lanes = std::to_string(part_.vector);
+  const std::string count = "[" + std::to_string(part_.sweep ? part_.sweep->steps : part_.unroll) + "]",
+                    lanes = std::to_string(part_.vector);
   if (n.kind == Node::kLoad) {
     const std::string type = storage_type(n.dtype);
     line((in_lane_[i] ? "Vec<" + type + ", " + lanes + "> " : type + " ") + names_[i] + count + (in_lane_[i] ? " = {};" : ";"));
@@ -369,7 +369,9 @@ void NodeWriter::write_loads(bool in_u, const std::function<bool(size_t)>& wante
 }
 
 void NodeWriter::write_early(int level, bool in_u, const std::function<bool(size_t)>& wanted) {
-  auto mine = [&](size_t i) { return early_[i] && level_[i] == level && in_u_[i] == in_u && wanted(i) && !written_.contains(static_cast<uint32_t>(i)); };
+  auto mine = [&](size_t i) {
+    return early_[i] && level_[i] == level && in_u_[i] == in_u && wanted(i) && !written_.contains(static_cast<uint32_t>(i));
+  };
   bool lanes = false;
   for (size_t i = 0; i < part_.nodes.size(); ++i) {
     if (!mine(i)) continue;
@@ -391,7 +393,8 @@ void NodeWriter::write_scope(const Scope& scope) {
   std::vector<const Store*> in_lanes;
   for (const Store* s : scope.stores) {
     auto varies = [&](const Index& index) { return part_.space.depends_on(index, part_.lane); };
-    const bool lanes = part_.lane.valid() && (in_lane_[s->value.index] || varies(s->index) || std::any_of(s->guard.begin(), s->guard.end(), varies));
+    const bool lanes =
+        part_.lane.valid() && (in_lane_[s->value.index] || varies(s->index) || std::any_of(s->guard.begin(), s->guard.end(), varies));
     if (lanes) in_lanes.push_back(s);
     else write_scalar_store(*s);
   }
@@ -430,7 +433,7 @@ void NodeWriter::write_lanes(const Scope& scope, const std::vector<const Store*>
     }
     std::string guard = store_guard(s);
     if (has_idle_lanes()) guard += (guard.empty() ? "" : " && ") + std::string(lane_condition());
-      line((guard.empty() ? "" : "if (" + guard + ") ") + element_store(s));
+    line((guard.empty() ? "" : "if (" + guard + ") ") + element_store(s));
   }
   close();
   for (size_t k = 0; k < stores.size(); ++k) {
@@ -438,7 +441,8 @@ void NodeWriter::write_lanes(const Scope& scope, const std::vector<const Store*>
     const Store& s = *stores[k];
     const std::string to = address(s.buffer, without_lane(s.index));
     const bool updates = s.update && s.accumulate != Accumulate::kNone;
-    const std::string store = std::string(updates ? "fs_atomic_add_all<" : "fs_store<") + std::to_string(access_width(s)) + ">(" + to + ", " + results[k] + ");";
+    const std::string store =
+        std::string(updates ? "fs_atomic_add_all<" : "fs_store<") + std::to_string(access_width(s)) + ">(" + to + ", " + results[k] + ");";
     const std::string guard = store_guard(s);
     const std::string prefix = guard.empty() ? "" : "if (" + guard + ") ";
     if (!has_idle_lanes()) {

@@ -512,7 +512,8 @@ __device__ __forceinline__ void fs_atomic_mul(T* p, T v) {
   else fs_update(p, [=](T x) { return x * v; });
 }
 )"},
-    {"fs_atomic_max", R"(// *p = max(*p, v); NaN stays NaN; -0 < +0. Floats are compared as integers: upward where v's sign is plus, else as unsigned ones
+    {"fs_atomic_max",
+     R"(// *p = max(*p, v); NaN stays NaN; -0 < +0. Floats are compared as integers: upward where v's sign is plus, else as unsigned ones
 // downward. What would change nothing is left out: values only grow, so that an old one is no danger.
 template <class T>
 __device__ __forceinline__ void fs_atomic_max(T* p, T v) {

@@ -43,7 +43,7 @@ struct Atom {
   std::string name;  // variables, and what name_shared_atoms names
   Index operand;
   Size divisor;
-  NodeId node;  // kData
+  NodeId node;                    // kData
   Size lowest, highest;           // inclusive bounds, as polynomials
   std::vector<AtomId> variables;  // that it depends on, sorted
   bool may_split = true;          // variables: whether `wanted_split` may name it

@@ -170,8 +170,8 @@ class Lowering {
     const ValueId x = graph_[op].in[0].value, v = graph_[op].out[0];
     const Destination to = scatter_destination(id, segment, op, wanted);
     const auto at = locations_.find(x);
-    const bool there = !computed[x] && at != locations_.end() &&
-                       (same_place(at->second.arg, to.arg) || updates_in_place(id, segment, op, to));
+    const bool there =
+        !computed[x] && at != locations_.end() && (same_place(at->second.arg, to.arg) || updates_in_place(id, segment, op, to));
     if (!there) lower_values(id, computed, {{x, to.arg, to.strides}});
     Draft draft;
     draft.kernel.segment = id;
@@ -257,7 +257,8 @@ class Lowering {
     if (is_new) {
       const Op& o = graph_[op];
       const std::string& name = o.origin.empty() ? graph_.name_of(op) : o.origin;
-      program_.checks.push_back({"'" + name + "' (" + std::string(name_of(o.kind)) + ")", graph_[o.in[o.kind == OpKind::kEmbedding ? 0 : 1].value].shape});
+      program_.checks.push_back(
+          {"'" + name + "' (" + std::string(name_of(o.kind)) + ")", graph_[o.in[o.kind == OpKind::kEmbedding ? 0 : 1].value].shape});
     }
     return {draft.record, it->second};
   }

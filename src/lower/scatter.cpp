@@ -36,9 +36,7 @@ std::vector<OpId> widen(Graph& graph, OpId id) {
   const Op op = graph[id];
   const DType narrow = graph[op.out[0]].dtype, accumulating = is_float(narrow) ? DType::kF32 : DType::kI32;
   const std::string suffix = is_float(narrow) ? ".f32" : ".i32";
-  auto wide = [&](const Operand& o) {
-    return add_op(graph, OpKind::kCast, {o}, Value(graph[o.value]), suffix, accumulating);
-  };
+  auto wide = [&](const Operand& o) { return add_op(graph, OpKind::kCast, {o}, Value(graph[o.value]), suffix, accumulating); };
   std::vector<OpId> ops{wide(op.in[0])};
   std::vector<Operand> in = op.in;
   in[0].value = graph[ops.back()].out[0];
@@ -83,8 +81,8 @@ Store trace_update(const KernelInput& input, OpId id, const std::vector<Size>& s
   if (!to.empty()) to[dim] = at;
   for (size_t d = 0; d < to.size(); ++d) store.index = store.index + to[d] * strides[d];
   store.index = part.space.simplify(std::move(store.index));
-  store.value = op.in[2].is_value() ? tracer.value_at(op.in[2].value, indices)
-                                    : tracer.literal(*op.in[2].literal, input.graph[op.in[0].value].dtype);
+  store.value =
+      op.in[2].is_value() ? tracer.value_at(op.in[2].value, indices) : tracer.literal(*op.in[2].literal, input.graph[op.in[0].value].dtype);
   return store;
 }
 
@@ -96,7 +94,8 @@ void widen_scatters(Graph& graph, Segmentation& segmentation) {
       std::vector<OpId> ops;
       for (OpId id : *list) {
         if (!is_widened(graph, id)) ops.push_back(id);
-        else for (OpId made : widen(graph, id)) ops.push_back(made);
+        else
+          for (OpId made : widen(graph, id)) ops.push_back(made);
       }
       *list = std::move(ops);
     }

@@ -67,8 +67,8 @@ NodeId Tracer::intern(Node node) {
     const bool same_op = n.op == node.op || (n.op.valid() && node.op.valid() && graph_[n.op].kind == graph_[node.op].kind &&
                                              graph_.attrs(graph_[n.op]) == graph_.attrs(graph_[node.op]));
     if (n.kind == node.kind && n.dtype == node.dtype && n.in == node.in && n.index == node.index && n.buffer == node.buffer &&
-        n.guard == node.guard && n.constant == node.constant && n.accumulator == node.accumulator && n.result == node.result && n.extent == node.extent &&
-        n.check == node.check && same_op)
+        n.guard == node.guard && n.constant == node.constant && n.accumulator == node.accumulator && n.result == node.result &&
+        n.extent == node.extent && n.check == node.check && same_op)
       return id;
   }
   bucket.push_back(part_.nodes.push(std::move(node)));
@@ -423,8 +423,8 @@ Index Tracer::checked(OpId op, NodeId value, const Index& position, const Size& 
     node.check = place.number;
   }
   const NodeId id = intern(std::move(node));
-  const Index index =
-      part_.space.variable(part_.space.add_data(id, extent, variables_of_nodes(part_, rows_ ? rows_->positions : std::vector<AtomId>{})[id.index]));
+  const Index index = part_.space.variable(
+      part_.space.add_data(id, extent, variables_of_nodes(part_, rows_ ? rows_->positions : std::vector<AtomId>{})[id.index]));
   if (place.record.valid()) more.push_back(Index(extent - 1) - index);
   return index;
 }

@@ -74,7 +74,7 @@ class Tracer {
   struct Recipe {
     std::vector<Operand> operands;
     Node node;
-    bool forward = false;  // the node is the last operand itself (views)
+    bool forward = false;               // the node is the last operand itself (views)
     std::function<void(Recipe&)> then;  // asks for more operands when the first ones are there
     // cat and stack: operand k where idx < its end, tested in order; guards[k] for all but the last
     std::vector<std::vector<Index>> select_guards;
