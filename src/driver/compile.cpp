@@ -192,6 +192,7 @@ std::optional<Compilation> compile(const SourceText& source, const CompileOption
   const bool lowers = !options.stop_after_segment && !stages.stop_after("segment");
   if (lowers) {
     check_lowerable(c.rewritten, diagnostics);
+    if (options.lower.deterministic) check_deterministic(c.rewritten, diagnostics);
     if (diagnostics.has_errors()) return std::nullopt;
   }
   // From here on every op has a kernel, or none is asked for.

@@ -2,6 +2,7 @@
 
 #include "emit/cuda.h"
 #include "emit/expression.h"
+#include "emit/line_writer.h"
 #include "emit/node_writer.h"
 #include "emit/row_writer.h"
 #include "kernel/visit.h"
@@ -143,6 +144,7 @@ class PartWriter : NodeWriter {
 
 std::string emit_part(const Graph& graph, const Kernel& kernel, const Part& part, const std::vector<std::string>& buffers,
                       const NameScope& scope, bool contract, const std::string& indent, const std::string& first_block) {
+  if (part.line) return emit_line(graph, kernel, part, buffers, scope, contract, indent);
   if (part.sweep) return emit_rows(graph, kernel, part, buffers, scope, contract, indent);
   return PartWriter(graph, kernel, part, buffers, contract, scope, indent).write(first_block);
 }

@@ -685,6 +685,77 @@ __device__ __forceinline__ A fs_shuffle(A a, int from) {
   return a;
 }
 )"},
+    {"fs_scan_lanes", R"(// The states of the warp's lanes up to and including each one.
+template <class A>
+__device__ __forceinline__ A fs_scan_lanes(A a) {
+  const int lane = threadIdx.x % 32;
+#pragma unroll
+  for (int from = 1; from < 32; from *= 2) {
+    A before = fs_shuffle(a, lane >= from ? lane - from : lane);
+    if (lane >= from) before.merge(a), a = before;
+  }
+  return a;
+}
+)"},
+    {"fs_scan_warp", R"(// What comes before each lane, `total` first, and unless Exclusive its own state. `total` takes in those of the whole warp.
+template <bool Exclusive, class A>
+__device__ __forceinline__ A fs_scan_warp(A a, A& total) {
+  const int lane = threadIdx.x % 32;
+  a = fs_scan_lanes(a);
+  const A before = fs_shuffle(a, lane > 0 ? lane - 1 : 0);
+  A result = total;
+  if (!Exclusive) result.merge(a);
+  else if (lane > 0) result.merge(before);
+  total.merge(fs_shuffle(a, 31));
+  return result;
+}
+)"},
+    {"fs_scan_block", R"(// The same for a block of W warps, each of which leaves its state in `shared`.
+template <bool Exclusive, int W, class A>
+__device__ __forceinline__ A fs_scan_block(A a, A& total, A* shared) {
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  a = fs_scan_lanes(a);
+  if (lane == 31) shared[warp] = a;
+  __syncthreads();
+  A result = total;
+#pragma unroll
+  for (int w = 0; w < W; ++w) {
+    if (w < warp) result.merge(shared[w]);
+    total.merge(shared[w]);
+  }
+  __syncthreads();  // before the next states
+  const A before = fs_shuffle(a, lane > 0 ? lane - 1 : 0);
+  if (!Exclusive) result.merge(a);
+  else if (lane > 0) result.merge(before);
+  return result;
+}
+)"},
+    {"fs_goes_before", R"(// NaN is greatest; of equals the lower number goes first, and numbers from n on are behind all others.
+template <bool Descending, class K>
+__device__ __forceinline__ bool fs_goes_before(K a, int i, K b, int j, int n) {
+  if (i >= n || j >= n) return i < j;
+  const bool less = a < b || (b != b && a == a), greater = b < a || (a != a && b == b);
+  return (Descending ? greater : less) || (!(Descending ? less : greater) && i < j);
+}
+)"},
+    {"fs_sort", R"(// Sorts n of N keys with their numbers, in shared memory, by T threads: a bitonic network.
+template <int N, int T, bool Descending, class K>
+__device__ __forceinline__ void fs_sort(K* keys, unsigned short* order, int n) {
+  for (int size = 2; size <= N; size *= 2)
+    for (int step = size / 2; step > 0; step /= 2) {
+      for (int i = threadIdx.x; i < N / 2; i += T) {
+        const int low = 2 * i - (i & (step - 1)), high = low + step;
+        const K a = keys[low], b = keys[high];
+        const unsigned short of_a = order[low], of_b = order[high];
+        if (fs_goes_before<Descending>(b, of_b, a, of_a, n) == ((low & size) == 0)) {
+          keys[low] = b, keys[high] = a;
+          order[low] = of_b, order[high] = of_a;
+        }
+      }
+      __syncthreads();
+    }
+}
+)"},
     {"fs_merge_lanes", R"(// Merges the states of G neighbouring lanes; all of them get the first one's result.
 template <int G, class A>
 __device__ __forceinline__ A fs_merge_lanes(A a) {

@@ -100,6 +100,18 @@ struct Sweep {
   bool cluster = false;        // they are a thread block cluster, and see each other's results; else the last one to finish merges them all
 };
 
+// A scan or a sort. The part's `dims` are rows, each of `extent` positions; its stores hold what the op gives at a position.
+struct Line {
+  OpId op;
+  NodeId operand;   // at a position
+  AtomId position;  // none where rows have one position
+  Size extent;
+  bool across = false;            // scans: a thread takes a row, and its neighbours take neighbouring rows
+  int group = 1;                  // threads of a row
+  int capacity = 1;               // sorts: positions that shared memory holds, a power of two
+  std::vector<uint32_t> results;  // of the op, by store
+};
+
 // One iteration space of a kernel: a range of its blocks.
 struct Part {
   explicit Part(const Symbols& symbols) : space(symbols) {}
@@ -123,6 +135,7 @@ struct Part {
   AtomId serial;
   std::optional<Tile> tile;
   std::optional<Sweep> sweep;
+  std::optional<Line> line;
   std::vector<AtomId> shared_atoms;  // quotients and remainders that others contain: computed once, by name
   bool wide_index = false;           // 64-bit index arithmetic
   GridTerm grid;                     // blocks of this part

@@ -1,10 +1,40 @@
 #include "lower/gate.h"
 
+#include "kernel/index.h"
+#include "lower/lines.h"
+
 namespace fusec {
+
+namespace {
+
+// Sorts: the row must fit into the shared memory of one block.
+void check_row_length(const Graph& graph, OpId id, Diagnostics& diagnostics) {
+  const Op& op = graph[id];
+  const Shape& shape = graph[op.in[0].value].shape;
+  if (shape.empty()) return;
+  const Size& extent = shape[static_cast<size_t>(graph.attrs(op).dim)];
+  if (IndexSpace(graph.symbols).highest(Index(extent)) <= kMaxSortedRow) return;
+  const std::string rows = extent.is_constant() ? "rows of " + std::to_string(extent.value()) : "rows without a 'max' that is small enough";
+  Diagnostic& error = diagnostics.error("row-too-long", op.at,
+                                        "this version sorts rows of at most " + std::to_string(kMaxSortedRow) + " elements on the GPU; '" +
+                                            graph.name_of(id) + "' (" + std::string(name_of(op.kind)) + ") sorts " + rows);
+  if (diagnostics.error_count() == 1) error.notes.push_back({Span{}, "`fusec run --device cpu` computes it"});
+}
+
+// At most one update goes to an element.
+bool updates_once(const Graph& graph, const Op& op) {
+  const Value& index = graph[op.in[1].value];
+  const Size along =
+      index.shape.empty() ? Size(1) : index.shape[op.kind == OpKind::kScatter ? static_cast<size_t>(graph.attrs(op).dim) : 0];
+  return along.is(0) || along.is(1) || (index.def.valid() && graph[index.def].kind == OpKind::kIota && op.kind == OpKind::kIndexPut);
+}
+
+}  // namespace
 
 void check_lowerable(const Graph& graph, Diagnostics& diagnostics) {
   for (size_t i = 0; i < graph.ops.size(); ++i) {
     const Op& op = graph[OpId(i)];
+    if (info(op.kind).category == OpCategory::kSort) check_row_length(graph, OpId(i), diagnostics);
     if (has_lowering(op.kind)) continue;
     std::string text = "this version has no GPU kernel for '" + std::string(name_of(op.kind)) + "' (" + graph.name_of(OpId(i)) + ")";
     if (!op.origin.empty() && op.origin != graph.name_of(OpId(i))) text += ", part of '" + op.origin + "'";
@@ -14,6 +44,25 @@ void check_lowerable(const Graph& graph, Diagnostics& diagnostics) {
       error.notes.push_back({Span{}, has_reference(op.kind)
                                          ? "`fusec run --device cpu` computes it, `fusec compile --emit report` shows its segmentation"
                                          : "`fusec compile --emit report` shows its segmentation"});
+  }
+}
+
+void check_deterministic(const Graph& graph, Diagnostics& diagnostics) {
+  for (size_t i = 0; i < graph.ops.size(); ++i) {
+    const Op& op = graph[OpId(i)];
+    if (info(op.kind).category != OpCategory::kScatter || updates_once(graph, op)) continue;
+    const Accumulate how = graph.attrs(op).accumulate;
+    const bool stores = how == Accumulate::kNone && op.in[2].is_value();
+    const bool rounds = (how == Accumulate::kAdd || how == Accumulate::kMul) && is_float(graph[op.out[0]].dtype);
+    if (!stores && !rounds) continue;
+    const std::string name = "'" + graph.name_of(OpId(i)) + "' (" + std::string(name_of(op.kind)) + ")";
+    Diagnostic& error = diagnostics.error(
+        "not-deterministic", op.at,
+        stores ? "--deterministic: " + name + " stores without 'accumulate'; where indices repeat, any of the updates may stay"
+               : "--deterministic: " + name + " accumulates floating-point numbers in the order in which threads arrive");
+    if (diagnostics.error_count() == 1)
+      error.notes.push_back(
+          {Span{}, "`fusec run --device cpu` has one order; sums of integers, and 'max' and 'min', have one result in any order"});
   }
 }
 

@@ -7,5 +7,7 @@
 namespace fusec {
 
 void check_lowerable(const Graph& graph, Diagnostics& diagnostics);
+// With --deterministic: refuses updates whose order shows in the result and is left to the machine.
+void check_deterministic(const Graph& graph, Diagnostics& diagnostics);
 
 }  // namespace fusec

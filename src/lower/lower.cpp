@@ -6,6 +6,7 @@
 
 #include "kernel/visit.h"
 #include "lower/columns.h"
+#include "lower/lines.h"
 #include "lower/pointwise.h"
 #include "lower/rows.h"
 #include "lower/scatter.h"
@@ -43,7 +44,10 @@ struct Draft {
   BufferId record;
 };
 
-bool is_stage(OpKind kind) { return info(kind).category == OpCategory::kScatter; }
+bool is_stage(OpKind kind) {
+  const OpCategory category = info(kind).category;
+  return category == OpCategory::kScatter || category == OpCategory::kScan || category == OpCategory::kSort;
+}
 bool same_place(const KernelArg& a, const KernelArg& b) { return a.kind == b.kind && a.index == b.index; }
 
 class Lowering {
@@ -152,7 +156,19 @@ class Lowering {
     const size_t first = info(graph_[op].kind).category == OpCategory::kScatter ? 1 : 0;  // (what it starts from is stored first)
     for (size_t i = first; i < graph_[op].in.size(); ++i)
       if (const Operand& o = graph_[op].in[i]; o.is_value()) settle_reductions(id, computed, o.value, wanted);
-    lower_scatter_stage(id, segment, computed, op, wanted);
+    if (first > 0) lower_scatter_stage(id, segment, computed, op, wanted);
+    else lower_line_stage(id, computed, op, wanted);
+  }
+
+  void lower_line_stage(uint32_t id, IdVec<ValueId, bool>& computed, OpId op, std::vector<Destination>& wanted) {
+    std::vector<Destination> own;
+    for (ValueId v : graph_[op].out)
+      if (v.valid()) take(id, wanted, v, own);
+    Draft draft;
+    draft.kernel.segment = id;
+    lower_line(input_for(id, computed, draft, own), op, draft.kernel);
+    add_kernel(std::move(draft.kernel));
+    for (const Destination& d : own) computed[d.value] = false;
   }
 
   // An operand that needs reductions is stored before.
@@ -477,7 +493,7 @@ class Lowering {
                                                      [&](const auto& s) { return s.load == NodeId(i); });
         // All threads of a row read what is the same along it, and threads without a row of their own read the last one's.
         const bool shared = part.sweep && ((part.sweep->group > 1 && !along[i]) || !rows_fill_blocks(part));
-        if (staged || updates || shared || !stored_here(n.index)) return true;
+        if (staged || updates || shared || part.line || !stored_here(n.index)) return true;
       }
     }
     return false;
@@ -555,6 +571,7 @@ class Lowering {
       if (largest->sweep->split > 1) launch.schedule.emplace_back("blocks_per_row", largest->sweep->split);
     }
     if (kernel.parts.size() > 1) launch.schedule.emplace_back("parts", static_cast<int64_t>(kernel.parts.size()));
+    if (largest->line) launch.schedule.emplace_back("threads_per_row", largest->line->group);
     if (largest->tile) launch.schedule.emplace_back("tile", largest->tile->rows);
     if (largest->wide_index) launch.schedule.emplace_back("index_bits", 64);
     program_.launches.push_back(std::move(launch));

@@ -46,6 +46,7 @@ Diagnostics diagnose(const fs::path& path, const SourceText& source) {
   const auto graph = read_graph(source, options, diagnostics);
   CHECK(graph.has_value() == !diagnostics.has_errors());
   if (graph && args.find("lower") != std::string::npos) check_lowerable(*graph, diagnostics);
+  if (graph && args.find("--deterministic") != std::string::npos) check_deterministic(*graph, diagnostics);
   return diagnostics;
 }
 

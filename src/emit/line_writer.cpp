@@ -1,0 +1,215 @@
+#include "emit/line_writer.h"
+
+#include <limits>
+
+#include "emit/accumulator.h"
+#include "emit/cuda.h"
+#include "emit/expression.h"
+#include "emit/node_writer.h"
+
+namespace fusec {
+
+namespace {
+
+std::string number(int64_t n) { return std::to_string(n); }
+
+Accumulator accumulator_of(OpKind kind, DType dtype) {
+  Accumulator a;
+  switch (kind) {
+    case OpKind::kCumprod:
+      a.kind = Accumulator::kProd;
+      break;
+    case OpKind::kCummax:
+      a.kind = Accumulator::kMax;
+      break;
+    case OpKind::kCummin:
+      a.kind = Accumulator::kMin;
+      break;
+    default:
+      a.kind = Accumulator::kSum;
+  }
+  const bool selects = a.kind == Accumulator::kMax || a.kind == Accumulator::kMin;
+  if (is_float(dtype)) a.dtype = dtype == DType::kF64 ? DType::kF64 : DType::kF32;
+  else a.dtype = selects && dtype != DType::kI64 ? DType::kI32 : DType::kI64;
+  return a;
+}
+
+// What a scan starts with: an exclusive one shows it, so that it is the dtype's own least or greatest value.
+std::string start_text(const Accumulator& a, DType dtype) {
+  if (a.kind == Accumulator::kSum || a.kind == Accumulator::kProd) return initial_text(a);
+  const bool least = a.kind == Accumulator::kMax;
+  if (is_float(dtype)) {
+    const double infinity = std::numeric_limits<double>::infinity();
+    return "{" + literal_text(Literal{least ? -infinity : infinity}, a.dtype) + "}";
+  }
+  int64_t value = 0;
+  if (dtype == DType::kBool) value = least ? 0 : 1;
+  else if (dtype == DType::kU8) value = least ? 0 : 255;
+  else {
+    const int64_t lowest = std::numeric_limits<int64_t>::min() >> (64 - 8 * bytes_of(dtype));
+    value = least ? lowest : ~lowest;
+  }
+  return "{" + literal_text(Literal{value}, a.dtype) + "}";
+}
+
+// The type in which a sort compares values.
+const char* key_type(DType dtype) {
+  if (is_float(dtype)) return dtype == DType::kF64 ? "double" : "float";
+  return dtype == DType::kI64 ? "long long" : "int";
+}
+
+class LineWriter : NodeWriter {
+ public:
+  LineWriter(const Graph& graph, const Kernel& kernel, const Part& part, const std::vector<std::string>& buffer_names, bool contract,
+             NameScope scope, std::string indent)
+      : NodeWriter(graph, kernel, part, buffer_names, contract, std::move(scope), std::move(indent)),
+        line_(*part.line),
+        op_(graph[line_.op]),
+        attrs_(graph.attrs(op_)),
+        dtype_(graph[op_.in[0].value].dtype) {
+    in_u_.assign(part.nodes.size(), false);
+    in_lane_.assign(part.nodes.size(), false);
+    prepare();
+    mine_ = scope_.take("mine"), total_ = scope_.take("total"), shared_ = scope_.take("shared"), result_ = scope_.take("result");
+    keys_ = scope_.take("keys"), order_ = scope_.take("order"), values_ = scope_.take("values");
+  }
+
+  std::string write() {
+    if (info(op_.kind).category == OpCategory::kScan) write_scan();
+    else write_sort();
+    return std::move(out_);
+  }
+
+ private:
+  std::string type() const { return index_type(); }
+  std::string extent() const { return size_text(line_.extent, graph_.symbols, wide()); }
+
+  void write_row(const std::string& row, bool may_miss) {
+    line("const " + type() + " t = " + (wide() ? "(long long)" : "") + row + ";");
+    if (may_miss) line("if (t >= " + size_text(part_.grid.elems, graph_.symbols, wide()) + ") return;");
+    declare_dims(part_.dims, "t");
+  }
+
+  // Declares the position whose number in the op's order is p.
+  void declare_position() {
+    if (!line_.position.valid()) return;
+    const bool from_end = info(op_.kind).category == OpCategory::kScan && attrs_.reverse;
+    line("const " + type() + " " + part_.space[line_.position].name + " = " + (from_end ? extent() + " - 1 - p;" : "p;"));
+  }
+
+  void write_operand(std::vector<std::string> statements) {
+    auto all = [](size_t) { return true; };
+    declare_position();
+    write_loads(false, all, {});
+    write_scope({false, all, {}, std::move(statements)});
+  }
+
+  std::string place(const Store& s) const { return buffers_[s.buffer.index] + "[" + index_text(part_.space, s.index, wide()) + "]"; }
+
+  // --- scans
+
+  void write_scan() {
+    const Accumulator a = accumulator_of(op_.kind, dtype_);
+    const std::string state = state_type(a), start = start_text(a, dtype_), block = number(kernel_.block);
+    const int group = line_.group;
+    const std::string member = group == 1 ? "" : group < kernel_.block ? "threadIdx.x % " + number(group) : "threadIdx.x";
+    const std::string row = group == 1              ? "blockIdx.x * " + block + " + threadIdx.x"
+                            : group < kernel_.block ? "blockIdx.x * " + number(part_.grid.per_block) + " + threadIdx.x / " + number(group)
+                                                    : "blockIdx.x";
+    write_row(row, group < kernel_.block);
+    if (group == kernel_.block) line("__shared__ " + state + " " + shared_ + "[" + number(group / 32) + "];");
+    line(state + " " + total_ + " = " + start + ";  // " + op_comment(graph_, line_.op));
+    if (group == 1) {
+      open("for (" + type() + " p = 0; p < " + extent() + "; ++p) {");
+      write_operand({state + " " + mine_ + ";", mine_ + ".value = " + accumulated(a) + ";"});
+      if (attrs_.exclusive) write_results(a, total_);
+      line(total_ + ".merge(" + mine_ + ");");
+      if (!attrs_.exclusive) write_results(a, total_);
+    } else {
+      open("for (" + type() + " first = 0; first < " + extent() + "; first += " + number(group) + ") {");
+      line("const " + type() + " p = first + " + member + ";");
+      line(state + " " + mine_ + " = " + start + ";");
+      open("if (p < " + extent() + ") {");
+      write_operand({mine_ + ".value = " + accumulated(a) + ";"});
+      close();
+      const std::string exclusive = attrs_.exclusive ? "true" : "false";
+      line("const " + state + " " + result_ + " = " +
+           (group == 32 ? "fs_scan_warp<" + exclusive + ">(" + mine_ + ", " + total_ + ");"
+                        : "fs_scan_block<" + exclusive + ", " + number(group / 32) + ">(" + mine_ + ", " + total_ + ", " + shared_ + ");"));
+      open("if (p < " + extent() + ") {");
+      declare_position();
+      write_results(a, result_);
+      close();
+    }
+    close();
+  }
+
+  std::string accumulated(const Accumulator& a) const {
+    const std::string x = ref(line_.operand);
+    return a.dtype == dtype_ ? x : is_float(dtype_) ? widen_text(x, dtype_) : "(" + std::string(register_type(a.dtype)) + ")" + x;
+  }
+
+  void write_results(const Accumulator& a, const std::string& state) {
+    const bool wraps = a.dtype == DType::kI64 && a.kind <= Accumulator::kProd;
+    std::string value = (wraps ? "(long long)" : "") + state + ".value";
+    if (a.dtype != dtype_) value = cast_text(wraps ? "(" + value + ")" : value, a.dtype, dtype_);
+    if (dtype_ == DType::kBool) value = "(unsigned char)(" + value + ")";
+    for (const Store& s : part_.stores) line(place(s) + " = " + value + ";");
+  }
+
+  // --- sorts
+
+  void write_sort() {
+    const bool topk = op_.kind == OpKind::kTopk, descending = topk ? attrs_.largest : attrs_.descending;
+    const std::string key = key_type(dtype_), capacity = number(line_.capacity), block = number(kernel_.block);
+    bool wants_values = false;
+    for (size_t k = 0; k < part_.stores.size(); ++k) wants_values = wants_values || is_value(k);
+    // Values that are compared in another type are kept as they are too.
+    const bool keeps = wants_values && key != storage_type(dtype_);
+    line("// " + op_comment(graph_, line_.op) + ": a row in shared memory");
+    line("__shared__ " + key + " " + keys_ + "[" + capacity + "];");
+    line("__shared__ unsigned short " + order_ + "[" + capacity + "];");
+    if (keeps) line("__shared__ " + std::string(storage_type(dtype_)) + " " + values_ + "[" + capacity + "];");
+    write_row("blockIdx.x", false);
+    open("for (" + type() + " p = threadIdx.x; p < " + capacity + "; p += " + block + ") {");
+    line(order_ + "[p] = (unsigned short)p;");
+    line(keys_ + "[p] = 0;");
+    open("if (p < " + extent() + ") {");
+    const std::string x = key_text();
+    std::vector<std::string> statements{keys_ + "[p] = " + x + ";"};
+    if (keeps) statements.push_back(values_ + "[p] = " + (dtype_ == DType::kBool ? "(unsigned char)" : "") + ref(line_.operand) + ";");
+    write_operand(std::move(statements));
+    close();
+    close();
+    line("__syncthreads();");
+    line("fs_sort<" + capacity + ", " + block + ", " + (descending ? "true" : "false") + ">(" + keys_ + ", " + order_ + ", (int)" +
+         extent() + ");");
+    const std::string kept = topk ? size_text(attrs_.k, graph_.symbols, wide()) : extent();
+    open("for (" + type() + " p = threadIdx.x; p < " + kept + "; p += " + block + ") {");
+    declare_position();
+    for (size_t k = 0; k < part_.stores.size(); ++k)
+      line(place(part_.stores[k]) + " = " + (!is_value(k) ? order_ + "[p];" : keeps ? values_ + "[" + order_ + "[p]];" : keys_ + "[p];"));
+    close();
+  }
+
+  bool is_value(size_t store) const { return op_.kind != OpKind::kArgsort && line_.results[store] == 0; }
+  std::string key_text() const {
+    const std::string x = ref(line_.operand);
+    return is_float(dtype_) ? widen_text(x, dtype_) : "(" + std::string(key_type(dtype_)) + ")" + x;
+  }
+
+  const Line& line_;
+  const Op& op_;
+  const Attrs& attrs_;
+  DType dtype_;
+  std::string mine_, total_, shared_, result_, keys_, order_, values_;
+};
+
+}  // namespace
+
+std::string emit_line(const Graph& graph, const Kernel& kernel, const Part& part, const std::vector<std::string>& buffers,
+                      const NameScope& scope, bool contract, const std::string& indent) {
+  return LineWriter(graph, kernel, part, buffers, contract, scope, indent).write();
+}
+
+}  // namespace fusec
