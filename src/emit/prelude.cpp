@@ -638,6 +638,10 @@ struct fs_ArgMin {
 template <class T>
 struct fs_Moments {
   T count, mean, squares;
+  // All elements are looked at, then all are taken.
+  __device__ __forceinline__ void look(T x) { count += 1, mean += x; }
+  __device__ __forceinline__ void settle() { if (count > 0) mean /= count; }
+  __device__ __forceinline__ void take(T x) { squares += fs_square(x - mean); }
   __device__ __forceinline__ void merge(const fs_Moments& other) {
     if (other.count == 0) return;
     const T n = count + other.count, d = other.mean - mean, share = other.count / n;
@@ -655,13 +659,19 @@ __device__ __forceinline__ double fs_log_of(double x) { return log(x); }
 template <class T>
 struct fs_LogSumExp {
   T greatest, sum;
-  __device__ __forceinline__ void take(T x, T s) {
-    const T smaller = x == greatest ? T(1) : fs_exp_of(x > greatest ? greatest - x : x - greatest);
-    sum = x > greatest ? sum * smaller + s : sum + s * smaller;
-    greatest = x > greatest ? x : greatest;
+  // All elements are looked at, then all are taken.
+  __device__ __forceinline__ void look(T x) { greatest = fs_maximum(greatest, x); }
+  __device__ __forceinline__ void settle() {}
+  __device__ __forceinline__ void take(T x) { sum += x == greatest ? T(1) : fs_exp_of(x - greatest); }
+  __device__ __forceinline__ void merge(const fs_LogSumExp& other) {
+    const T higher = fs_maximum(greatest, other.greatest);
+    const T mine = greatest == higher ? T(1) : fs_exp_of(greatest - higher);
+    const T theirs = other.greatest == higher ? T(1) : fs_exp_of(other.greatest - higher);
+    sum = sum * mine + other.sum * theirs;
+    greatest = higher;
   }
-  __device__ __forceinline__ void add(T x) { take(x, 1); }
-  __device__ __forceinline__ void merge(const fs_LogSumExp& other) { take(other.greatest, other.sum); }
+  // Σ exp(x - greatest) as it is without shortcuts: infinities have no difference.
+  __device__ __forceinline__ T sum_of_differences() const { return greatest - greatest + sum; }
   __device__ __forceinline__ T result() const { return greatest + fs_log_of(sum); }
 };
 )"},

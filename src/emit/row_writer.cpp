@@ -295,15 +295,13 @@ class RowWriter : NodeWriter {
         line(std::string(register_type(part_.nodes[id].dtype)) + " " + names_[id.index] + "[" + number(sweep_.steps) + "]" + lanes + ";");
       }
     Scope scope{true, [&](size_t i) { return needed[i] && !is_known(i, q); }, std::move(stores), {}};
-    moments_.clear();
+    in_rounds_.clear();
     for (size_t k = 0; k < sweep_.accumulators.size(); ++k) {
       const Accumulator& a = sweep_.accumulators[k];
       if (sweep_of(a) != q) continue;
       write_initial(k);
-      if (a.kind == Accumulator::kMoments) moments_.push_back(k);
-      const std::string taken = a.kind == Accumulator::kMoments
-                                    ? "{ " + round_state(k) + ".count += 1, " + round_state(k) + ".mean += " + operand_text(a) + "; }"
-                                    : add_text(a, state(k));
+      if (in_rounds(a)) in_rounds_.push_back(k);
+      const std::string taken = in_rounds(a) ? round_state(k) + ".look(" + operand_text(a) + ");" : add_text(a, state(k));
       scope.statements.push_back(in_row() + taken);
     }
     for (size_t c = 0; c < sweep_.columns.size(); ++c) {
@@ -371,21 +369,24 @@ class RowWriter : NodeWriter {
     return names_of_accumulators_[k] + "_round" + state(k).substr(names_of_accumulators_[k].size());
   }
 
-  // The positions that a thread has in flight. Moments take two passes over these: their mean first, with one division for all.
+  // Moments, and sums of exp(x - greatest): what a thread has in flight is looked at first, for its mean or its greatest, and then taken.
+  static bool in_rounds(const Accumulator& a) { return a.kind == Accumulator::kMoments || a.kind == Accumulator::kLogsumexp; }
+
   void write_round(const Scope& scope, const std::string& begin) {
-    for (size_t k : moments_)
-      line(state_type(sweep_.accumulators[k]) + " " + names_of_accumulators_[k] + "_round" +
-           (sweep_.across ? "[" + number(lanes()) + "]" : "") + " = {};");
-    write_values(scope, begin);
-    if (moments_.empty()) return;
-    Scope squares{true, scope.wanted, {}, {}};
-    for (size_t k : moments_) {
-      const std::string r = round_state(k);
-      for_lanes("if (" + r + ".count > 0) " + r + ".mean /= " + r + ".count;");
-      squares.statements.push_back(in_row() + r + ".squares += fs_square(" + operand_text(sweep_.accumulators[k]) + " - " + r + ".mean);");
+    for (size_t k : in_rounds_) {
+      const std::string name = names_of_accumulators_[k] + "_round", type = state_type(sweep_.accumulators[k]);
+      line(type + " " + name + (sweep_.across ? "[" + number(lanes()) + "]" : "") + ";");
+      for_lanes(round_state(k) + " = " + initial_text(sweep_.accumulators[k]) + ";");
     }
-    write_values(squares, begin);
-    for (size_t k : moments_) for_lanes(state(k) + ".merge(" + round_state(k) + ");");
+    write_values(scope, begin);
+    if (in_rounds_.empty()) return;
+    Scope taking{true, scope.wanted, {}, {}};
+    for (size_t k : in_rounds_) {
+      for_lanes(round_state(k) + ".settle();");
+      taking.statements.push_back(in_row() + round_state(k) + ".take(" + operand_text(sweep_.accumulators[k]) + ");");
+    }
+    write_values(taking, begin);
+    for (size_t k : in_rounds_) for_lanes(state(k) + ".merge(" + round_state(k) + ");");
   }
 
   void write_values(const Scope& scope, const std::string& begin) {
@@ -529,7 +530,7 @@ class RowWriter : NodeWriter {
   std::vector<std::string> names_of_accumulators_, names_of_columns_;
   std::string row_condition_, first_position_ = "member", end_;
   std::map<size_t, int> first_sweep_;  // of kept values: the one that computes them
-  std::vector<size_t> moments_;        // accumulators of the sweep that is being written
+  std::vector<size_t> in_rounds_;      // accumulators of the sweep that is being written
   std::set<size_t> held_, shared_;
   std::vector<NodeId> next_;  // loads that are made a row ahead
   std::map<uint32_t, std::string> names_of_next_;

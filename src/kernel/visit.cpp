@@ -108,6 +108,11 @@ std::vector<bool> along_row(const Part& part) {
   return along;
 }
 
+bool is_along(const Part& part, const Store& store) {
+  return along_row(part)[store.value.index] ||
+         std::any_of(part.sweep->dims.begin(), part.sweep->dims.end(), [&](AtomId v) { return part.space.depends_on(store.index, v); });
+}
+
 std::vector<int> phases(const Part& part) {
   std::vector<int> phase(part.nodes.size());
   for (size_t i = 0; i < part.nodes.size(); ++i) {

@@ -64,6 +64,9 @@ void refresh_data(Part& part);
 // sweep.
 std::vector<bool> along_row(const Part& part);
 
+// True if the store writes something for every position of a row.
+bool is_along(const Part& part, const Store& store);
+
 // Per node: the sweep during which it is known, reductions being known after theirs.
 std::vector<int> phases(const Part& part);
 

@@ -7,6 +7,7 @@
 #include "kernel/visit.h"
 #include "lower/columns.h"
 #include "lower/lines.h"
+#include "lower/online.h"
 #include "lower/pointwise.h"
 #include "lower/rows.h"
 #include "lower/scatter.h"
@@ -343,12 +344,20 @@ class Lowering {
       program_.workspace.resize(workspace_before);
       return false;
     }
-    // A mean that is known first costs a sweep more: too dear where that reads memory again.
+    // Where a row cannot be held, a sweep less is worth more arithmetic.
+    auto reschedule = [&] {
+      program_.workspace.resize(workspace_before);
+      swept = schedule_parts_by_rows(rows, kernel, scratch);
+    };
     if (std::any_of(swept.begin(), swept.end(), reads_for_deviations)) {
       pointwise.clear();
       rows = trace_rows(input, pointwise, false);
-      swept = schedule_parts_by_rows(rows, kernel, scratch);
+      reschedule();
     }
+    bool online = false;
+    for (size_t k = 0; k < rows.parts.size(); ++k)
+      if (!swept[k].parts[0].sweep->held) online = make_online(graph_, rows.parts[k]) || online;
+    if (online) reschedule();
     for (Kernel& one : swept) add_kernel(std::move(one));
     input.stores = std::move(pointwise);
     lower_pointwise(input, kernel);
@@ -379,9 +388,10 @@ class Lowering {
   }
 
   static bool reads_for_deviations(const Kernel& kernel) {
-    const Sweep& sweep = *kernel.parts[0].sweep;
-    return !sweep.held && sweep.staged.empty() &&
-           std::any_of(sweep.accumulators.begin(), sweep.accumulators.end(),
+    const Part& part = kernel.parts[0];
+    const bool stores_rows = std::any_of(part.stores.begin(), part.stores.end(), [&](const Store& s) { return is_along(part, s); });
+    return !part.sweep->held && (part.sweep->staged.empty() || !stores_rows) &&
+           std::any_of(part.sweep->accumulators.begin(), part.sweep->accumulators.end(),
                        [](const Accumulator& a) { return a.kind == Accumulator::kDeviations; });
   }
 
