@@ -109,7 +109,12 @@ struct Line {
   bool across = false;            // scans: a thread takes a row, and its neighbours take neighbouring rows
   int group = 1;                  // threads of a row
   int capacity = 1;               // sorts: positions that shared memory holds, a power of two
-  std::vector<uint32_t> results;  // of the op, by store
+  std::vector<uint32_t> results;  // of the op, by store; kOrder: the element that stands here, between the launches of a long sort
+  static constexpr uint32_t kOrder = 2;
+  // Sorts of rows that exceed shared memory: first pieces of `capacity` each, then pairs of runs of length `run` become one.
+  bool pieces = false;
+  int64_t run = 0;
+  BufferId source;  // the order before
 };
 
 // One iteration space of a kernel: a range of its blocks.

@@ -13,11 +13,13 @@ void check_row_length(const Graph& graph, OpId id, Diagnostics& diagnostics) {
   const Shape& shape = graph[op.in[0].value].shape;
   if (shape.empty()) return;
   const Size& extent = shape[static_cast<size_t>(graph.attrs(op).dim)];
-  if (IndexSpace(graph.symbols).highest(Index(extent)) <= kMaxSortedRow) return;
-  const std::string rows = extent.is_constant() ? "rows of " + std::to_string(extent.value()) : "rows without a 'max' that is small enough";
+  if (IndexSpace(graph.symbols).highest(Index(extent)) <= (extent.is_constant() ? kMaxSortedRow : kBlockSortedRow)) return;
+  const std::string limit = extent.is_constant()
+                                ? std::to_string(kMaxSortedRow) + " elements"
+                                : std::to_string(kBlockSortedRow) + " elements where their length is a run-time size ('max' limits it)";
   Diagnostic& error = diagnostics.error("row-too-long", op.at,
-                                        "this version sorts rows of at most " + std::to_string(kMaxSortedRow) + " elements on the GPU; '" +
-                                            graph.name_of(id) + "' (" + std::string(name_of(op.kind)) + ") sorts " + rows);
+                                        "'" + graph.name_of(id) + "' (" + std::string(name_of(op.kind)) +
+                                            ") sorts rows that may be too long: on the GPU this version sorts rows of at most " + limit);
   if (diagnostics.error_count() == 1) error.notes.push_back({Span{}, "`fusec run --device cpu` computes it"});
 }
 

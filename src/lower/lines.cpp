@@ -44,24 +44,49 @@ void schedule_scan(Part& part, Kernel& kernel) {
   part.grid = {iterations(part), kernel.block / line.group};
 }
 
-void schedule_sort(Part& part, Kernel& kernel) {
-  const int64_t longest = part.space.highest(Index(part.line->extent));
-  FUSEC_CHECK(longest <= kMaxSortedRow, "a row that is too long to sort");
-  int capacity = 2;
-  while (capacity < longest) capacity *= 2;
-  part.line->capacity = capacity;
-  kernel.block = part.line->group = std::clamp(capacity / 2, 32, 512);
+void schedule_sort(const Graph& graph, const std::optional<SortStep>& step, Part& part, Kernel& kernel) {
+  Line& line = *part.line;
+  const int64_t longest = std::min(part.space.highest(Index(line.extent)), step ? kBlockSortedRow : kMaxSortedRow);
+  FUSEC_CHECK(longest <= kBlockSortedRow, "a row that is too long for '" + graph.name_of(line.op) + "'");
+  line.capacity = 2;
+  while (line.capacity < longest) line.capacity *= 2;
+  kernel.block = line.group = std::clamp(line.capacity / 2, 32, 512);
   part.grid = {iterations(part), 1};
+  if (!step) return;
+  line.pieces = step->run == 0;
+  line.run = step->run;
+  line.source = step->source;
+  if (line.pieces) part.grid.elems *= Size((line.extent.value() + line.capacity - 1) / line.capacity);
+  else kernel.block = kBlock, line.group = 1, part.grid = {iterations(part) * line.extent, kBlock};
+}
+
+// The order of a long row between launches: row by row.
+void add_order_store(BufferId target, Part& part) {
+  Store store;
+  store.buffer = target;
+  store.value = part.line->operand;
+  for (AtomId v : part.dims) store.index = store.index * part.space.extent(v) + part.space.variable(v);
+  store.index = store.index * part.line->extent + part.space.variable(part.line->position);
+  part.stores.push_back(std::move(store));
+  part.line->results.push_back(Line::kOrder);
 }
 
 }  // namespace
 
-void lower_line(const KernelInput& input, OpId id, Kernel& kernel) {
+bool needs_merges(const Graph& graph, OpId id) {
+  const Op& op = graph[id];
+  const Shape& shape = graph[op.in[0].value].shape;
+  if (info(op.kind).category != OpCategory::kSort || shape.empty()) return false;
+  const Size& extent = shape[static_cast<size_t>(graph.attrs(op).dim)];
+  return extent.is_constant() && extent.value() > kBlockSortedRow;
+}
+
+void lower_line(const KernelInput& input, OpId id, Kernel& kernel, const std::optional<SortStep>& step) {
   const Op& op = input.graph[id];
   const ValueId x = op.in[0].value;
   const Shape& shape = input.graph[x].shape;
   const bool is_scan = info(op.kind).category == OpCategory::kScan;
-  if (element_count(input.graph[input.stores[0].value].shape).is(0)) return;
+  if (element_count(input.graph[op.out[0].valid() ? op.out[0] : op.out[1]].shape).is(0)) return;
   Part part(input.graph.symbols);
   part.line.emplace();
   part.line->op = id;
@@ -79,9 +104,10 @@ void lower_line(const KernelInput& input, OpId id, Kernel& kernel) {
     part.stores.push_back(std::move(store));
     part.line->results.push_back(stored.value == op.out[0] ? 0 : 1);
   }
+  if (step && step->target.valid()) add_order_store(step->target, part);
   merge_dims(part);
   if (is_scan) schedule_scan(part, kernel);
-  else schedule_sort(part, kernel);
+  else schedule_sort(input.graph, step, part, kernel);
   choose_index_width(part);
   kernel.parts.push_back(std::move(part));
 }

@@ -165,11 +165,48 @@ class Lowering {
     std::vector<Destination> own;
     for (ValueId v : graph_[op].out)
       if (v.valid()) take(id, wanted, v, own);
-    Draft draft;
-    draft.kernel.segment = id;
-    lower_line(input_for(id, computed, draft, own), op, draft.kernel);
-    add_kernel(std::move(draft.kernel));
+    if (needs_merges(graph_, op)) {
+      lower_long_sort(id, computed, op, wanted, own);
+    } else {
+      Draft draft;
+      draft.kernel.segment = id;
+      lower_line(input_for(id, computed, draft, own), op, draft.kernel);
+      add_kernel(std::move(draft.kernel));
+    }
     for (const Destination& d : own) computed[d.value] = false;
+  }
+
+  // Pieces of the rows are sorted, then merged in pairs; between the launches the order alone is in memory.
+  void lower_long_sort(uint32_t id, IdVec<ValueId, bool>& computed, OpId op, std::vector<Destination>& wanted,
+                       const std::vector<Destination>& results) {
+    const ValueId x = graph_[op].in[0].value;
+    const Shape& shape = graph_[x].shape;
+    const int64_t extent = shape[static_cast<size_t>(graph_.attrs(graph_[op]).dim)].value();
+    if (computed[x]) {  // read again by every launch
+      std::vector<Destination> own;
+      take(id, wanted, x, own);
+      lower_values(id, computed, std::move(own));
+      computed[x] = false;
+    }
+    const Size bytes = element_count(shape) * Size(bytes_of(DType::kI32));
+    const KernelArg orders[] = {new_workspace(bytes, id, id), new_workspace(bytes, id, id)};
+    int turn = 0;
+    for (int64_t run = 0; run < extent; run = run == 0 ? kBlockSortedRow : 2 * run, turn = 1 - turn) {
+      const bool is_last = run > 0 && 2 * run >= extent;
+      Draft draft;
+      draft.kernel.segment = id;
+      const KernelInput input = input_for(id, computed, draft, is_last ? results : std::vector<Destination>{});
+      auto order = [&](const KernelArg& arg, bool written) {
+        Buffer b{arg, DType::kI32, "order"};
+        b.read = !written, b.written = written;
+        return draft.kernel.buffers.push(std::move(b));
+      };
+      SortStep step{run, {}, {}};
+      if (run > 0) step.source = order(orders[1 - turn], false);
+      if (!is_last) step.target = order(orders[turn], true);
+      lower_line(input, op, draft.kernel, step);
+      add_kernel(std::move(draft.kernel));
+    }
   }
 
   // An operand that needs reductions is stored before.
@@ -532,6 +569,7 @@ class Lowering {
       for (const Node& n : part.nodes)
         if (n.buffer.valid()) used.insert(n.buffer);
       for (const Store& s : part.stores) used.insert(s.buffer);
+      if (part.line && part.line->source.valid()) used.insert(part.line->source);
       if (part.sweep)
         for (const Accumulator& a : part.sweep->accumulators)
           if (a.partials.valid()) used.insert(a.partials);
@@ -544,6 +582,7 @@ class Lowering {
       for (Node& n : part.nodes)
         if (n.buffer.valid()) n.buffer = moved[n.buffer.index];
       for (Store& s : part.stores) s.buffer = moved[s.buffer.index];
+      if (part.line && part.line->source.valid()) part.line->source = moved[part.line->source.index];
       if (part.sweep)
         for (Accumulator& a : part.sweep->accumulators)
           if (a.partials.valid()) a.partials = moved[a.partials.index];

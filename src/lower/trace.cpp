@@ -278,7 +278,7 @@ Tracer::Recipe Tracer::recipe(const Request& request) {
   out.node.op = id;
   if (info(op.kind).category == OpCategory::kGather) {
     recipe_gather(id, request, out);
-  } else if (rows_ && info(op.kind).category == OpCategory::kReduction) {
+  } else if (info(op.kind).category == OpCategory::kReduction) {
     recipe_reduction(id, request, out);
   } else if (op.kind == OpKind::kPad) {
     recipe_pad(op, request, out);
@@ -342,16 +342,18 @@ void Tracer::recipe_reduction(OpId id, const Request& request, Recipe& out) {
   const Shape& shape = graph_[x].shape;
   const bool is_position = op.kind == OpKind::kArgmax || op.kind == OpKind::kArgmin;
   const std::vector<int64_t> dims = is_position ? std::vector<int64_t>{attrs.dim} : attrs.dims;
+  Shape extents;
+  for (int64_t d : dims) extents.push_back(shape[static_cast<size_t>(d)]);
+  const bool of_nothing = element_count(extents).is(0);
+  FUSEC_CHECK(rows_ || of_nothing, std::string(name_of(op.kind)) + " in a pointwise segment");
+  const std::vector<Index> row = lists_[request.tuple];
   auto along = [&](const Index& i) {
     return std::any_of(rows_->positions.begin(), rows_->positions.end(), [&](AtomId v) { return part_.space.depends_on(i, v); });
   };
-  const std::vector<Index> row = lists_[request.tuple];
   // A row that data chooses would be reduced once for each time it is chosen.
   const bool chosen = std::any_of(row.begin(), row.end(), [&](const Index& i) { return part_.space.reads_data(i); });
-  if (!chosen) rows_->rows.push_back(row);
-  Shape extents;
-  for (int64_t d : dims) extents.push_back(shape[static_cast<size_t>(d)]);
-  if (element_count(extents).is(0)) {
+  if (rows_ && !chosen) rows_->rows.push_back(row);
+  if (of_nothing) {
     out.forward = true;
     out.operands.push_back(constant(result_of_nothing(op.kind), out.node.dtype));
     return;
