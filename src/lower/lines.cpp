@@ -35,9 +35,11 @@ bool goes_across(const Part& part) {
   return index.coefficient(part.dims.back()).is(1) && !(few && is_long);
 }
 
-void schedule_scan(Part& part, Kernel& kernel) {
+// `in_order`: one after the other, as products of floats are unless rows are long: those of a part of the row may overflow where what
+// stands before them is 0.
+void schedule_scan(bool in_order, Part& part, Kernel& kernel) {
   Line& line = *part.line;
-  line.across = goes_across(part);
+  line.across = in_order || goes_across(part);
   kernel.block = kBlock;
   const bool is_short = line.extent.is_constant() && line.extent.value() <= 128;
   line.group = line.across ? 1 : is_short ? 32 : kBlock;
@@ -106,7 +108,9 @@ void lower_line(const KernelInput& input, OpId id, Kernel& kernel, const std::op
   }
   if (step && step->target.valid()) add_order_store(step->target, part);
   merge_dims(part);
-  if (is_scan) schedule_scan(part, kernel);
+  constexpr int64_t kLongRow = 4096;
+  const bool is_short = part.line->extent.is_constant() && part.line->extent.value() <= kLongRow;
+  if (is_scan) schedule_scan(op.kind == OpKind::kCumprod && is_float(input.graph[x].dtype) && is_short, part, kernel);
   else schedule_sort(input.graph, step, part, kernel);
   choose_index_width(part);
   kernel.parts.push_back(std::move(part));
