@@ -10,6 +10,7 @@
 
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/crash.h"
 #include "support/check.h"
 #include "support/log.h"
 #include "support/text.h"
@@ -383,6 +384,7 @@ int report_bug(int argc, char** argv, const std::string& message, bool colour) {
 int run_command_line(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);  // a reader that goes away must not kill us between two files
   std::signal(SIGXFSZ, SIG_IGN);  // a file size limit is an error of write(), with a message
+  report_crashes(argc, argv);
   bool colour = false;
   try {
     colour = stderr_has_colour();

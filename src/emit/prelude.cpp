@@ -43,6 +43,34 @@ __device__ __forceinline__ Vec<T, N> fs_load_some(const T* p, int from, int to) 
   return v;
 }
 )"},
+    {"fs_load_shifted", R"(// Elements [at, at + N) of a row of `elems` that starts aligned, from the two aligned vectors that hold them; 0 outside the row.
+template <int N, class T>
+__device__ __forceinline__ Vec<T, N> fs_load_shifted(const T* row, long long at, long long elems) {
+  constexpr int kWords = N * sizeof(T) / 4;
+  unsigned words[2 * kWords];
+  const long long aligned = at & -(long long)N;
+  const int shift = (int)(at - aligned) * (int)sizeof(T);
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const long long from = aligned + half * N;
+    Vec<T, N> v = {};
+    if (from >= 0 && from + N <= elems) v = fs_load<N, N>(row + from);
+    else if (from > -N && from < elems) v = fs_load_some<N>(row + from, from < 0 ? (int)-from : 0, elems - from < N ? (int)(elems - from) : N);
+    memcpy(words + half * kWords, &v, sizeof v);
+  }
+#pragma unroll
+  for (int step = kWords / 2; step > 0; step /= 2)
+    if (shift / 4 & step) {
+#pragma unroll
+      for (int i = 0; i < 2 * kWords - step; ++i) words[i] = words[i + step];
+    }
+  Vec<T, N> out;
+#pragma unroll
+  for (int i = 0; i < kWords; ++i) words[i] = __funnelshift_r(words[i], words[i + 1], shift % 4 * 8);
+  memcpy(&out, words, sizeof out);
+  return out;
+}
+)"},
     {"fs_store", R"(// Writes N elements in pieces of W, to which p is aligned.
 template <int W, class T, int N>
 __device__ __forceinline__ void fs_store(T* p, const Vec<T, N>& v) {
@@ -122,6 +150,8 @@ __device__ __forceinline__ float fs_maximum(float a, float b) {
 #endif
 }
 __device__ __forceinline__ double fs_maximum(double a, double b) { return a != a ? a : b != b ? b : a == b ? __longlong_as_double(__double_as_longlong(a) & __double_as_longlong(b)) : a > b ? a : b; }
+__device__ __forceinline__ int fs_maximum(int a, int b) { return a > b ? a : b; }
+__device__ __forceinline__ long long fs_maximum(long long a, long long b) { return a > b ? a : b; }
 )"},
     {"fs_minimum", R"(// NaN if either is NaN; -0 < +0.
 __device__ __forceinline__ float fs_minimum(float a, float b) {
@@ -134,6 +164,8 @@ __device__ __forceinline__ float fs_minimum(float a, float b) {
 #endif
 }
 __device__ __forceinline__ double fs_minimum(double a, double b) { return a != a ? a : b != b ? b : a == b ? __longlong_as_double(__double_as_longlong(a) | __double_as_longlong(b)) : a < b ? a : b; }
+__device__ __forceinline__ int fs_minimum(int a, int b) { return a < b ? a : b; }
+__device__ __forceinline__ long long fs_minimum(long long a, long long b) { return a < b ? a : b; }
 )"},
     {"fs_clamp", R"(template <class T>
 __device__ __forceinline__ T fs_clamp(T x, T low, T high) {

@@ -328,11 +328,12 @@ class RowWriter : NodeWriter {
   // All loads of a round come first, to be in flight together.
   void write_loads(const std::vector<bool>& needed, const std::string& begin) {
     std::vector<NodeId> loads;
+    late_.clear();
     for (size_t i = 0; i < part_.nodes.size(); ++i) {
       const Node& n = part_.nodes[NodeId(i)];
       if (n.kind != Node::kLoad || !in_u_[i] || !needed[i] || (sweep_.held && !held_.insert(i).second)) continue;
-      loads.push_back(NodeId(i));
       declare_load(NodeId(i), names_[i]);
+      (is_late(NodeId(i)) ? late_ : loads).push_back(NodeId(i));
     }
     if (loads.empty()) return;
     open_positions(begin);
@@ -370,8 +371,16 @@ class RowWriter : NodeWriter {
     for (size_t i = 0; i < part_.nodes.size(); ++i)
       if (in_u_[i]) written_.erase(static_cast<uint32_t>(i));
     open_positions(begin);
+    for (NodeId id : late_) write_load(id);
     write_scope(scope);
     close();
+  }
+
+  // Loads that take many registers and seldom miss the caches: made where they are needed.
+  bool is_late(NodeId id) const {
+    const Node& n = part_.nodes[id];
+    return sweep_.skewed && std::none_of(part_.dims.begin(), part_.dims.end(),
+                                         [&](AtomId v) { return part_.space.depends_on(without_lane(n.index) - *sweep_.skewed, v); });
   }
 
   // --- rows
@@ -507,6 +516,7 @@ class RowWriter : NodeWriter {
   std::string row_condition_, first_position_ = "member", end_;
   std::map<size_t, int> first_sweep_;  // of kept values: the one that computes them
   std::set<size_t> held_, shared_;
+  std::vector<NodeId> late_;  // of the sweep that is being written
   std::vector<NodeId> next_;  // loads that are made a row ahead
   std::map<uint32_t, std::string> names_of_next_;
 };

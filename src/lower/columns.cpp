@@ -45,7 +45,7 @@ ColumnPlan plan_columns(const Graph& graph, const Segment& segment, const IdVec<
   const bool alike = std::all_of(plan.columns.begin(), plan.columns.end(), [&](OpId id) {
     return graph[graph[id].in[0].value].shape == shape && graph.attrs(graph[id]).dims == graph.attrs(first).dims;
   });
-  if (!alike) return {};
+  if (!alike || element_count(shape).is(0)) return {};
   // What depends on a column: only values of its results' size.
   IdVec<ValueId, bool> after(graph.values.size(), false);
   const Size size = elems(graph, first.out[0]);
@@ -61,7 +61,10 @@ ColumnPlan plan_columns(const Graph& graph, const Segment& segment, const IdVec<
       if (v.valid()) after[v] = depends || is_column;
   }
   bool whole = false;
+  Size rows = 1;
+  for (int64_t d : graph.attrs(first).dims) rows *= shape[static_cast<size_t>(d)];
   for (ValueId v : roots) {
+    if (!after[v] && !(elems(graph, v) == element_count(shape)) && !(elems(graph, v) == rows)) return {};
     (after[v] ? plan.column_roots : plan.row_roots).push_back(v);
     whole = whole || (!after[v] && elems(graph, v) == element_count(shape));
   }

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "kernel/visit.h"
 #include "lower/columns.h"
 #include "lower/pointwise.h"
 #include "lower/rows.h"
@@ -79,10 +80,7 @@ class Lowering {
       lower_fused(id, computed, roots, true);
     }
     for (size_t k = first; k < kernels_.size(); ++k) protect_aliases(id, k);
-    for (size_t k = first; k < kernels_.size(); ++k) {
-      drop_unused(kernels_[k]);
-      add_launch(kernels_[k]);
-    }
+    for (size_t k = first; k < kernels_.size(); ++k) add_launch(kernels_[k]);
   }
 
   // Reductions over the leading dims that one pass over the rows of their operands can serve beside what is stored of these rows. What
@@ -210,6 +208,7 @@ class Lowering {
     kernel.name = program_.name + "_s" + std::to_string(kernel.segment);
     int& count = kernels_of_segment_[kernel.segment];
     if (count++ > 0) kernel.name += std::string("_") + std::to_string(count);
+    drop_unused(kernel);
     kernels_.push_back(std::move(kernel));
   }
 
@@ -297,6 +296,7 @@ class Lowering {
   bool reads_elsewhere(const Kernel& kernel, BufferId out, uint32_t input) const {
     for (const Part& part : kernel.parts) {
       if (part.sweep && part.sweep->split > 1) return true;
+      const std::vector<bool> along = part.sweep ? along_row(part) : std::vector<bool>();
       auto stored_here = [&](const Index& index) {
         return std::any_of(part.stores.begin(), part.stores.end(), [&](const Store& s) { return s.buffer == out && s.index == index; });
       };
@@ -307,10 +307,17 @@ class Lowering {
         if (arg.kind != KernelArg::kInput || arg.index != input) continue;
         const bool staged = part.tile && std::any_of(part.tile->staged.begin(), part.tile->staged.end(),
                                                      [&](const auto& s) { return s.load == NodeId(i); });
-        if (staged || !stored_here(n.index)) return true;
+        // All threads of a row read what is the same along it, and threads without a row of their own read the last one's.
+        const bool shared = part.sweep && ((part.sweep->group > 1 && !along[i]) || !rows_fill_blocks(part));
+        if (staged || shared || !stored_here(n.index)) return true;
       }
     }
     return false;
+  }
+
+  static bool rows_fill_blocks(const Part& part) {
+    const Size rows = iterations(part);
+    return rows.is_constant() && rows.value() % part.sweep->rows == 0;
   }
 
   // Elements from the first to the last that a layout touches.

@@ -1,6 +1,7 @@
 #include "lower/trace.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "support/check.h"
 
@@ -302,6 +303,28 @@ Tracer::Recipe Tracer::recipe(const Request& request) {
   return out;
 }
 
+namespace {
+
+// What a reduction of no elements gives. (max, min, argmax and argmin of nothing are refused.)
+Literal result_of_nothing(OpKind kind) {
+  switch (kind) {
+    case OpKind::kSum:
+      return {int64_t{0}};
+    case OpKind::kProd:
+      return {int64_t{1}};
+    case OpKind::kAll:
+      return {true};
+    case OpKind::kAny:
+      return {false};
+    case OpKind::kLogsumexp:
+      return {-std::numeric_limits<double>::infinity()};
+    default:
+      return {std::numeric_limits<double>::quiet_NaN()};
+  }
+}
+
+}  // namespace
+
 void Tracer::recipe_reduction(OpId id, const Request& request, Recipe& out) {
   const Op& op = graph_[id];
   const Attrs& attrs = graph_.attrs(op);
@@ -316,6 +339,11 @@ void Tracer::recipe_reduction(OpId id, const Request& request, Recipe& out) {
   rows_->rows.push_back(row);
   Shape extents;
   for (int64_t d : dims) extents.push_back(shape[static_cast<size_t>(d)]);
+  if (element_count(extents).is(0)) {
+    out.forward = true;
+    out.operands.push_back(constant(result_of_nothing(op.kind), out.node.dtype));
+    return;
+  }
   const auto before = rows_->reduced_before.find(id);
   const bool in_parts = before != rows_->reduced_before.end();
   const auto positions = rows_->position_of(in_parts ? Shape{before->second.parts} : extents);

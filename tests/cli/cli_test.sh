@@ -125,6 +125,21 @@ expect 2 err "needs --check COMMAND" reduce long.fusion.json
 expect 2 err "must be ≥ 1" reduce long.fusion.json --check false --timeout 0
 json 0 reduce long.fusion.json --check 'grep -q erfinv {} && exit 5' -o small.json
 
+# A crash says that it is a bug and leaves a reproducer; the sanitizers of other builds say more.
+mkfifo pipe
+"$fusec" check - < pipe > out 2> err &
+crashing=$!
+exec 9> pipe
+sleep 0.5
+kill -FPE $crashing
+wait $crashing
+got=$?
+exec 9>&-
+if ! grep -q Sanitizer err; then
+  [ $got -eq 70 ] && grep -qF "this is a bug in fusec, not in your graph: a division by zero" err && [ -f fusec-bug-1/message.txt ] ||
+    { echo "FAILED: a crash: exit $got"; cat err; failed=1; }
+fi
+
 # stdin, and what show writes is read again
 if ! "$fusec" show --json - < good.fusion.json | "$fusec" check - > out; then echo "FAILED: show | check"; failed=1; fi
 grep -qF "<stdin>" out || { echo "FAILED: stdin has no name"; failed=1; }
