@@ -144,14 +144,6 @@ std::string NodeWriter::zero(DType dtype) {
   return literal_text(Literal{int64_t{0}}, dtype);
 }
 
-std::string NodeWriter::shifted_load(const Node& n, int width) const {
-  if (!part_.sweep || !part_.sweep->skewed || width == part_.vector || !n.guard.empty()) return "";
-  const Index start = without_lane(n.index) - *part_.sweep->skewed;  // of the row
-  if (!start.is_constant() || !start.constant.exact_quotient(part_.vector)) return "";
-  return "fs_load_shifted<" + std::to_string(part_.vector) + ">(" + address(n.buffer, start) + ", at, " +
-         size_text(part_.sweep->row_elems, graph_.symbols, wide()) + ")";
-}
-
 void NodeWriter::write_load(NodeId id) {
   const Node& n = part_.nodes[id];
   const size_t i = id.index;
@@ -168,8 +160,7 @@ void NodeWriter::write_load(NodeId id) {
   if (const int width = access_width(n.index); width > 0) {
     const std::string from = address(n.buffer, without_lane(n.index));
     std::string text = "fs_load<" + lanes + ", " + std::to_string(width) + ">(" + from + ")";
-    if (const std::string shifted = shifted_load(n, width); !shifted.empty()) text = shifted;
-    else if (has_idle_lanes()) text = "whole ? " + text + " : fs_load_some<" + lanes + ">(" + from + ", " + lane_range() + ")";
+    if (has_idle_lanes()) text = "whole ? " + text + " : fs_load_some<" + lanes + ">(" + from + ", " + lane_range() + ")";
     if (!in_u_[i] && guard.empty()) {
       line("const " + vec + target + " = " + text + ";");
       return;

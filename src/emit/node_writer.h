@@ -58,8 +58,6 @@ class NodeWriter {
   bool has_idle_lanes() const { return part_.has_tail || (part_.sweep && part_.sweep->skewed); }
   const char* lane_condition() const { return part_.has_tail ? "lane < count" : "lane >= before && lane < count"; }
   const char* lane_range() const { return part_.has_tail ? "0, count" : "before, count"; }
-  // A vector that starts between two aligned ones, where rows are skewed and this load is not; "" for others.
-  std::string shifted_load(const Node& n, int width) const;
   void write_load(NodeId id);
   std::string value_text(const Node& n);
   // sin and cos of one f32 value share their range reduction.

@@ -43,34 +43,6 @@ __device__ __forceinline__ Vec<T, N> fs_load_some(const T* p, int from, int to) 
   return v;
 }
 )"},
-    {"fs_load_shifted", R"(// Elements [at, at + N) of a row of `elems` that starts aligned, from the two aligned vectors that hold them; 0 outside the row.
-template <int N, class T>
-__device__ __forceinline__ Vec<T, N> fs_load_shifted(const T* row, long long at, long long elems) {
-  constexpr int kWords = N * sizeof(T) / 4;
-  unsigned words[2 * kWords];
-  const long long aligned = at & -(long long)N;
-  const int shift = (int)(at - aligned) * (int)sizeof(T);
-#pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    const long long from = aligned + half * N;
-    Vec<T, N> v = {};
-    if (from >= 0 && from + N <= elems) v = fs_load<N, N>(row + from);
-    else if (from > -N && from < elems) v = fs_load_some<N>(row + from, from < 0 ? (int)-from : 0, elems - from < N ? (int)(elems - from) : N);
-    memcpy(words + half * kWords, &v, sizeof v);
-  }
-#pragma unroll
-  for (int step = kWords / 2; step > 0; step /= 2)
-    if (shift / 4 & step) {
-#pragma unroll
-      for (int i = 0; i < 2 * kWords - step; ++i) words[i] = words[i + step];
-    }
-  Vec<T, N> out;
-#pragma unroll
-  for (int i = 0; i < kWords; ++i) words[i] = __funnelshift_r(words[i], words[i + 1], shift % 4 * 8);
-  memcpy(&out, words, sizeof out);
-  return out;
-}
-)"},
     {"fs_store", R"(// Writes N elements in pieces of W, to which p is aligned.
 template <int W, class T, int N>
 __device__ __forceinline__ void fs_store(T* p, const Vec<T, N>& v) {
@@ -525,16 +497,10 @@ struct fs_ArgMin {
   __device__ __forceinline__ void merge(const fs_ArgMin& other) { add(other.value, other.index); }
 };
 )"},
-    {"fs_Moments", R"(// Count, mean and Σ (x - mean)²: Welford's update, and Chan's to merge two.
+    {"fs_Moments", R"(// Count, mean and Σ (x - mean)², merged by Chan's update.
 template <class T>
 struct fs_Moments {
   T count, mean, squares;
-  __device__ __forceinline__ void add(T x) {
-    count += 1;
-    const T d = x - mean;
-    mean += d / count;
-    squares += d * (x - mean);
-  }
   __device__ __forceinline__ void merge(const fs_Moments& other) {
     if (other.count == 0) return;
     const T n = count + other.count, d = other.mean - mean, share = other.count / n;

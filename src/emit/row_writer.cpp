@@ -295,11 +295,16 @@ class RowWriter : NodeWriter {
         line(std::string(register_type(part_.nodes[id].dtype)) + " " + names_[id.index] + "[" + number(sweep_.steps) + "]" + lanes + ";");
       }
     Scope scope{true, [&](size_t i) { return needed[i] && !is_known(i, q); }, std::move(stores), {}};
+    moments_.clear();
     for (size_t k = 0; k < sweep_.accumulators.size(); ++k) {
       const Accumulator& a = sweep_.accumulators[k];
       if (sweep_of(a) != q) continue;
       write_initial(k);
-      scope.statements.push_back((sweep_.skewed ? "if (" + std::string(lane_condition()) + ") " : "") + add_text(a, state(k)));
+      if (a.kind == Accumulator::kMoments) moments_.push_back(k);
+      const std::string taken = a.kind == Accumulator::kMoments
+                                    ? "{ " + round_state(k) + ".count += 1, " + round_state(k) + ".mean += " + operand_text(a) + "; }"
+                                    : add_text(a, state(k));
+      scope.statements.push_back(in_row() + taken);
     }
     for (size_t c = 0; c < sweep_.columns.size(); ++c) {
       const Accumulator& a = sweep_.columns[c].accumulator;
@@ -310,17 +315,17 @@ class RowWriter : NodeWriter {
     store_condition_ = row_condition_;
     if (sweep_.held) {
       write_loads(needed, first_position_);
-      write_values(scope, first_position_);
+      write_round(scope, first_position_);
     } else if (loops()) {
       open("for (" + std::string(index_type()) + " begin = " + first_position_ + "; begin < " + (end_.empty() ? size(positions_) : end_) +
            "; begin += " + number(round()) + ") {");
       write_loads(needed, "begin");
-      write_values(scope, "begin");
+      write_round(scope, "begin");
       close();
     } else {
       open("{");
       write_loads(needed, first_position_);
-      write_values(scope, first_position_);
+      write_round(scope, first_position_);
       close();
     }
   }
@@ -328,12 +333,11 @@ class RowWriter : NodeWriter {
   // All loads of a round come first, to be in flight together.
   void write_loads(const std::vector<bool>& needed, const std::string& begin) {
     std::vector<NodeId> loads;
-    late_.clear();
     for (size_t i = 0; i < part_.nodes.size(); ++i) {
       const Node& n = part_.nodes[NodeId(i)];
       if (n.kind != Node::kLoad || !in_u_[i] || !needed[i] || (sweep_.held && !held_.insert(i).second)) continue;
       declare_load(NodeId(i), names_[i]);
-      (is_late(NodeId(i)) ? late_ : loads).push_back(NodeId(i));
+      loads.push_back(NodeId(i));
     }
     if (loads.empty()) return;
     open_positions(begin);
@@ -367,20 +371,34 @@ class RowWriter : NodeWriter {
     }
   }
 
+  std::string in_row() const { return sweep_.skewed ? "if (" + std::string(lane_condition()) + ") " : ""; }
+  std::string round_state(size_t k) const {
+    return names_of_accumulators_[k] + "_round" + state(k).substr(names_of_accumulators_[k].size());
+  }
+
+  // The positions that a thread has in flight. Moments take two passes over these: their mean first, with one division for all.
+  void write_round(const Scope& scope, const std::string& begin) {
+    for (size_t k : moments_)
+      line(state_type(sweep_.accumulators[k]) + " " + names_of_accumulators_[k] + "_round" +
+           (sweep_.across ? "[" + number(lanes()) + "]" : "") + " = {};");
+    write_values(scope, begin);
+    if (moments_.empty()) return;
+    Scope squares{true, scope.wanted, {}, {}};
+    for (size_t k : moments_) {
+      const std::string r = round_state(k);
+      for_lanes("if (" + r + ".count > 0) " + r + ".mean /= " + r + ".count;");
+      squares.statements.push_back(in_row() + r + ".squares += fs_square(" + operand_text(sweep_.accumulators[k]) + " - " + r + ".mean);");
+    }
+    write_values(squares, begin);
+    for (size_t k : moments_) for_lanes(state(k) + ".merge(" + round_state(k) + ");");
+  }
+
   void write_values(const Scope& scope, const std::string& begin) {
     for (size_t i = 0; i < part_.nodes.size(); ++i)
       if (in_u_[i]) written_.erase(static_cast<uint32_t>(i));
     open_positions(begin);
-    for (NodeId id : late_) write_load(id);
     write_scope(scope);
     close();
-  }
-
-  // Loads that take many registers and seldom miss the caches: made where they are needed.
-  bool is_late(NodeId id) const {
-    const Node& n = part_.nodes[id];
-    return sweep_.skewed && std::none_of(part_.dims.begin(), part_.dims.end(),
-                                         [&](AtomId v) { return part_.space.depends_on(without_lane(n.index) - *sweep_.skewed, v); });
   }
 
   // --- rows
@@ -441,8 +459,10 @@ class RowWriter : NodeWriter {
     for_lanes(state(k) + " = " + initial_text(a) + ";");
   }
 
+  std::string operand_text(const Accumulator& a) const { return cast_text(ref(a.operand), part_.nodes[a.operand].dtype, a.dtype); }
+
   std::string add_text(const Accumulator& a, const std::string& accumulator) const {
-    const std::string x = cast_text(ref(a.operand), part_.nodes[a.operand].dtype, a.dtype);
+    const std::string x = operand_text(a);
     if (a.kind == Accumulator::kDeviations) return accumulator + ".add(fs_square(" + x + " - " + ref(a.mean) + "));";
     if (a.kind == Accumulator::kArgmax || a.kind == Accumulator::kArgmin)
       return accumulator + ".add(" + x + ", " + index_text(part_.space, a.position, wide()) + ");";
@@ -491,6 +511,7 @@ class RowWriter : NodeWriter {
     close();
     line("if (!fs_last_block(&" + kernel_.name + "_tickets[blockIdx.x / " + split + "], " + split + ")) return;");
     for (size_t k = 0; k < sweep_.accumulators.size(); ++k) for_lanes(state(k) + " = " + initial_text(sweep_.accumulators[k]) + ";");
+    line("#pragma unroll 8");
     open("for (int block = member; block < " + split + "; block += " + number(sweep_.group) + ") {");
     for (size_t k = 0; k < sweep_.accumulators.size(); ++k) for_lanes(state(k) + ".merge(" + place(k, "block") + ");");
     close();
@@ -515,8 +536,8 @@ class RowWriter : NodeWriter {
   std::vector<std::string> names_of_accumulators_, names_of_columns_;
   std::string row_condition_, first_position_ = "member", end_;
   std::map<size_t, int> first_sweep_;  // of kept values: the one that computes them
+  std::vector<size_t> moments_;        // accumulators of the sweep that is being written
   std::set<size_t> held_, shared_;
-  std::vector<NodeId> late_;  // of the sweep that is being written
   std::vector<NodeId> next_;  // loads that are made a row ahead
   std::map<uint32_t, std::string> names_of_next_;
 };

@@ -22,7 +22,7 @@ struct Accumulator {
     kAny,
     kArgmax,
     kArgmin,
-    kMoments,     // count, mean and Σ (x − mean)², by Welford's and Chan's updates
+    kMoments,     // count, mean and Σ (x − mean)², by Chan's update
     kDeviations,  // Σ (x − mean)² of a mean that is known
     kLogsumexp,   // greatest, and Σ exp(x − greatest)
   } kind = kSum;

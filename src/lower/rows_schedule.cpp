@@ -20,7 +20,7 @@ constexpr int64_t kMaxSteps = 16;
 constexpr int kSharedBlock = 512, kMaxCluster = 8;  // (portable)
 constexpr int64_t kReservedBytes = 1024;            // of shared memory a block: the system's, and merged states
 constexpr int kMaxColumns = 32;                     // threads along the rows, where the lane runs over them
-constexpr int64_t kBlocksWanted = 32;               // on a multiprocessor, before blocks stop sharing rows
+constexpr int64_t kBlocksWanted = 16;               // on a multiprocessor, before blocks stop sharing rows
 constexpr int64_t kColumnBytes = 64;                // of states that a thread keeps for its positions
 constexpr int kColumnBlock = 512;
 constexpr int64_t kLeastSkewedVectors = 8;  // in a row
@@ -83,7 +83,7 @@ bool skew(Part& part, const Kernel& kernel) {
   int64_t most = 0;
   std::vector<std::pair<Index, int64_t>> bytes;
   for_each_access(part, kernel, [&](const Index& index, DType dtype) {
-    if (!index.coefficient(x).is(1) || inside_atom(part.space, index, x) || index.terms.size() == 1) return;
+    if (!index.coefficient(x).is(1) || inside_atom(part.space, index, x)) return;
     const Index row = index - part.space.variable(x);
     auto at = std::find_if(bytes.begin(), bytes.end(), [&](const auto& b) { return b.first == row; });
     if (at == bytes.end()) at = bytes.insert(at, {row, 0});
@@ -94,7 +94,12 @@ bool skew(Part& part, const Kernel& kernel) {
   for_each_guard(part, [&](const Index& g) { guarded = guarded || part.space.depends_on(g, x); });
   bool nested = false;
   for_each_index(part, [&](const Index& i) { nested = nested || inside_atom(part.space, i, x); });
-  if (!base || guarded || nested) return false;
+  // An operand that all rows share would start between vectors: element by element it is slower than narrow vectors are (measured).
+  const bool alike = base && std::all_of(bytes.begin(), bytes.end(), [&](const auto& b) {
+                       const Index apart = b.first - *base;
+                       return apart.is_constant() && apart.constant.exact_quotient(width).has_value();
+                     });
+  if (!alike || guarded || nested) return false;
   IndexSpace& space = part.space;
   part.vector = width;
   sweep.row_elems = elems;
