@@ -82,7 +82,9 @@ std::string result_text(const Graph& graph, const Node& node, const Accumulator&
     value = "(" + state + ".count > 0 ? " + state + ".mean : " + nan + ")";
   } else if (variance || op.kind == OpKind::kMean) {
     value += " / " + count_text(graph, a.count, a.dtype, wide);
-  } else if (a.kind == Accumulator::kLogsumexp) {
+  } else if (a.kind == Accumulator::kLogsumexp && op.kind == OpKind::kSum) {
+    value = state + ".sum_of_differences()";
+  } else if (a.kind == Accumulator::kLogsumexp && op.kind == OpKind::kLogsumexp) {
     value = state + ".result()";
   }
   if (a.dtype == DType::kI64 && a.kind <= Accumulator::kProd) value = "(long long)" + value;
