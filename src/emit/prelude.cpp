@@ -55,6 +55,13 @@ __device__ __forceinline__ void fs_store(T* p, const Vec<T, N>& v) {
   }
 }
 )"},
+    {"fs_store_one", R"(// Several threads may store here: one of them wins.
+template <class T>
+__device__ __forceinline__ void fs_store_one(T* p, T value) { *p = value; }
+)"},
+    {"fs_store_one_of", R"(template <int W, class T, int N>
+__device__ __forceinline__ void fs_store_one_of(T* p, const Vec<T, N>& v) { fs_store<W>(p, v); }
+)"},
     {"fs_store_some", R"(// Writes elements [from, to) of N.
 template <class T, int N>
 __device__ __forceinline__ void fs_store_some(T* p, const Vec<T, N>& v, int from, int to) {
@@ -652,6 +659,9 @@ struct fs_Moments {
 };
 )"},
     {"fs_LogSumExp", R"(// The greatest element, and the sum of exp(x - greatest).
+// exp(d) of a term d ≤ 0 in a sum of at least 1: an error of |d| ulp is less than half an ulp of the sum.
+__device__ __forceinline__ float fs_exp_below(float d) { return fs_exp2_approximate(d * 1.44269504f); }
+__device__ __forceinline__ double fs_exp_below(double d) { return exp(d); }
 __device__ __forceinline__ float fs_exp_of(float x) { return expf(x); }
 __device__ __forceinline__ double fs_exp_of(double x) { return exp(x); }
 __device__ __forceinline__ float fs_log_of(float x) { return logf(x); }
@@ -662,7 +672,7 @@ struct fs_LogSumExp {
   // All elements are looked at, then all are taken.
   __device__ __forceinline__ void look(T x) { greatest = fs_maximum(greatest, x); }
   __device__ __forceinline__ void settle() {}
-  __device__ __forceinline__ void take(T x) { sum += x == greatest ? T(1) : fs_exp_of(x - greatest); }
+  __device__ __forceinline__ void take(T x) { sum += fs_exp_below(x - (greatest - greatest == 0 ? greatest : T(0))); }
   __device__ __forceinline__ void merge(const fs_LogSumExp& other) {
     const T higher = fs_maximum(greatest, other.greatest);
     const T mine = greatest == higher ? T(1) : fs_exp_of(greatest - higher);

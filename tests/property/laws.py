@@ -8,7 +8,6 @@
 import copy
 import json
 import random
-import re
 import struct
 
 import data
@@ -135,9 +134,9 @@ def open_sizes(rng, graph):
 VARIANTS = [skipped_pass, other_order, one_more_output, open_sizes, open_sizes]
 
 
-def make_variant(fusec, graph, rng, work, seen, wish=None):
+def make_variant(fusec, graph, rng, work, seen):
     """A compiled variant, or None."""
-    change = wish or rng.choice(VARIANTS)
+    change = rng.choice(VARIANTS)
     made = change(rng, copy.deepcopy(graph))
     if not made:
         return None
@@ -157,7 +156,8 @@ def make_variant(fusec, graph, rng, work, seen, wish=None):
     return other, program
 
 
-def check(fusec, tools, graph, seed, work, seen, wish=None, special=True):
+def check(fusec, tools, graph, seed, work, seen):
+    """Raises emulate.Failure. Adds the laws that were looked at to `seen`."""
     rng = random.Random(seed)
     name = graph["name"]
     arch = rng.choice(ARCHS)
@@ -167,14 +167,14 @@ def check(fusec, tools, graph, seed, work, seen, wish=None, special=True):
     emulate.must(fusec, "compile", work / f"{name}.fusion.json", "-o", second, "--emit", "cu", "--arch", arch)
     if (second / f"{name}.cu").read_bytes() != first:
         raise emulate.Failure("two compilations differ")
-    variant = make_variant(fusec, graph, rng, work, seen, wish)
+    variant = make_variant(fusec, graph, rng, work, seen)
     sources = [program.source]
     if variant and variant[1].source.read_text().replace(name + "_variant", name) != first.decode():
         sources.append(variant[1].source)
     library = work / "kernels.so"
     tools.compile(sources, library)
     inputs = work / "in.safetensors"
-    emulate.prepare_inputs(program, graph, inputs, seed, special)
+    emulate.prepare_inputs(program, graph, inputs, seed, special=True)
 
     def reference(g, tag):
         out = work / f"{tag}.safetensors"
@@ -197,11 +197,3 @@ def check(fusec, tools, graph, seed, work, seen, wish=None, special=True):
         emulate.execute(tools, variant[1], library, work, inputs, wanted, tolerance=lambda t: allowed.get(t["name"].split("#")[0], (0, 0)))
     except emulate.Failure as failure:
         raise emulate.Failure(f"variant ({seen[0]}): {failure}")
-
-
-def types_of(fusec, graph, work):
-    """Value → (dtype, shape), from what fusec prints."""
-    path = work / "types.fusion.json"
-    path.write_text(json.dumps(graph))
-    text = emulate.must(fusec, "show", path)
-    return {name: (dtype, [int(n) for n in shape.split(",") if n]) for name, dtype, shape in re.findall(r"([\w.:]+): (\w+)\[([\d,]*)\]", text)}

@@ -82,6 +82,8 @@ def main():
     p.add_argument("--keep")
     p.add_argument("--emit-only", action="store_true")
     p.add_argument("--whole", action="store_true", help="do not make failing graphs smaller")
+    p.add_argument("--elementwise", action="store_true", help="elementwise, shape and creation ops only")
+    p.add_argument("--stop-at", type=int, default=0, help="stop after so many failures")
     p.add_argument("--time", type=float, default=0, help="stop after so many seconds")
     p.add_argument("--tools", default=os.path.join(tempfile.gettempdir(), "fusec-emulator"), help="where the emulator is built")
     o = p.parse_args()
@@ -89,12 +91,16 @@ def main():
         print("skipped: no NVRTC")
         return SKIPPED
     tools = emulate.Tools(o.tools) if o.device == "emulate" and not o.emit_only else None
-    ops = {row["op"] for row in json.loads(emulate.must(o.fusec, "ops", "--json")) if row["cuda"]}
-    start, failed, done, counts = time.monotonic(), 0, 0, {}
+    ops = {row["op"] for row in json.loads(emulate.must(o.fusec, "ops", "--json")) if row["cuda"] and not o.elementwise}
+    start, failed, done, counts, stopped = time.monotonic(), 0, 0, {}, []
     with concurrent.futures.ThreadPoolExecutor(o.jobs) as pool:
 
         def one(seed):
-            return check(o, tools, ops, seed) if not o.time or time.monotonic() - start < o.time else None
+            late = o.time and time.monotonic() - start > o.time
+            answer = None if late or (o.stop_at and len(stopped) >= o.stop_at) else check(o, tools, ops, seed)
+            if answer and answer[0]:
+                stopped.append(seed)
+            return answer
 
         for answer in pool.map(one, range(o.seed, o.seed + o.count)):
             if answer is None:

@@ -1,9 +1,19 @@
-"""Makes a failing graph smaller as long as it fails: outputs, then ops, then inputs' extents."""
-import copy
-import json
+"""Makes a failing graph smaller with `fusec reduce`, as long as it fails in the same way.
 
+As a command it is what `fusec reduce` asks about each candidate: shrink.py FUSEC TOOLS SEED KIND WHOLE CANDIDATE ends with 1 when the candidate
+fails like WHOLE did.
+"""
+import json
+import pathlib
+import shlex
+import sys
+import tempfile
+
+sys.path[:0] = [str(pathlib.Path(__file__).resolve().parent.parent / "emulate")]
 import emulate
 import laws
+
+KINDS = ("data race", "AddressSanitizer", "runtime error", "nothing wrote", "differ", "deadlock", "misaligned", "clang", "variant", "fusec compile")
 
 
 def pretty(graph):
@@ -18,96 +28,63 @@ def pretty(graph):
     return "\n".join(lines + ["}"]) + "\n"
 
 
+def kind_of(text):
+    """What failed, without numbers."""
+    return "+".join(k.replace(" ", "_") for k in KINDS if k in text) or "other"
+
+
 def results(op):
     return op["out"] if isinstance(op["out"], list) else [op["out"]]
 
 
-def without_unused(graph):
-    """Only the ops and inputs that the outputs need."""
-    needed = {o["value"] for o in graph["outputs"]}
-    aliased = {o.get("alias") for o in graph["outputs"]}
-    ops, grew = [], True
-    while grew:
-        grew = False
-        for op in graph["ops"]:
-            if op not in ops and any(r in needed for r in results(op)):
-                ops.append(op)
-                needed |= {a for a in op.get("in", []) if isinstance(a, str)}
-                grew = True
-    graph["ops"] = [op for op in graph["ops"] if op in ops]
-    graph["inputs"] = [i for i in graph["inputs"] if i["name"] in needed or i["name"] in aliased]
-    return graph
+def restored(candidate, whole):
+    """The candidate with name and tolerances, which `fusec reduce` drops. None when an inexact op no longer reads what was made fit for it."""
+    tolerance = {name: t for name, t in laws.tolerance_of(whole).items() if any(name in results(op) for op in candidate["ops"])}
 
+    def operand(graph, name):
+        op = next((op for op in graph["ops"] if name in results(op)), {})
+        return next((a for a in op.get("in", []) if isinstance(a, str)), None), op.get("op")
 
-def kind_of(text):
-    """What failed, without numbers: a smaller graph must fail in the same way."""
-    words = ("data race", "AddressSanitizer", "runtime error", "nothing wrote", "differ", "deadlock", "variant", "compile", "exit 70")
-    return tuple(w for w in words if w in text)
-
-
-def smaller(fusec, tools, graph, seed, work, text, rounds=200):
-    """The smallest graph found, and its failure."""
-    wanted, left = kind_of(text), [rounds]
-
-    def fails(candidate):
-        if left[0] <= 0 or not candidate["outputs"]:
+    inputs = {i["name"] for i in candidate["inputs"]}
+    for name in tolerance:
+        (now, kind), (before, kind_before) = operand(candidate, name), operand(whole, name)
+        if kind != kind_before or (now in inputs and not any(before == i["name"] for i in whole["inputs"])):
             return None
-        left[0] -= 1
-        path = work / "candidate.fusion.json"
-        path.write_text(json.dumps(candidate))
-        if emulate.run(fusec, "check", path).returncode != 0:
-            return None
-        try:
-            for wish in [None] if "variant" not in wanted else laws.VARIANTS[:4]:
-                laws.check(fusec, tools, candidate, seed, work, [], wish)
-            return None
-        except emulate.Failure as failure:
-            return str(failure) if kind_of(str(failure)) == wanted else None
+    rest = {k: v for k, v in candidate.items() if k not in ("name", "meta")}
+    out = {"version": rest.pop("version"), "name": whole["name"], **({"meta": {"tolerance": tolerance}} if tolerance else {}), **rest}
+    out["outputs"] = [o if isinstance(o, dict) else {"value": o} for o in out["outputs"]]
+    return out
 
-    best, best_text = graph, text
 
-    def attempt(change):
-        nonlocal best, best_text
-        candidate = copy.deepcopy(best)
-        if change(candidate) is False:
-            return False
-        found = fails(without_unused(candidate))
-        if found:
-            best, best_text = candidate, found
-        return bool(found)
+def smaller(fusec, tools, graph, seed, work, text, tries=150):
+    """The smallest graph found, and its failure; the graph itself where nothing smaller was."""
+    whole, small = work / "whole.fusion.json", work / "small.fusion.json"
+    whole.write_text(json.dumps(graph))
+    command = shlex.join(map(str, [sys.executable, pathlib.Path(__file__).resolve(), fusec, tools.folder.parent, seed, kind_of(text), whole])) + " {}"
+    done = emulate.run(fusec, "reduce", whole, "--check", command, "-o", small, "--max-tries", tries, "--timeout", 120)
+    if done.returncode != 0 or not small.exists():
+        return graph, f"{text}\n(not made smaller: {done.stderr.strip()[-300:]})"
+    found = restored(json.loads(small.read_text()), graph)
+    return found, fails(fusec, tools, found, seed, work) or text
 
-    def bisect(key):
-        size = max(1, len(best[key]) // 2)
-        while size >= 1:
-            at = 0
-            while at < len(best[key]) and len(best[key]) > 1:
-                if not attempt(lambda g: g[key].__delitem__(slice(at, at + size))):
-                    at += size
-            size //= 2
 
-    def cut_op(name):
-        """An op's result becomes an input."""
+def fails(fusec, tools, graph, seed, work):
+    try:
+        laws.check(fusec, tools, graph, seed, work, [])
+        return None
+    except emulate.Failure as failure:
+        return str(failure)
 
-        def change(g):
-            op = next((o for o in g["ops"] if results(o) == [name]), None)
-            if not op or name not in types:
-                return False
-            # What an inexact op reads was made fit for it.
-            if any(name in o.get("in", []) and any(r in laws.tolerance_of(g) for r in results(o)) for o in g["ops"]):
-                return False
-            g["ops"].remove(op)
-            g["inputs"].append({"name": name, "dtype": types[name][0], "shape": types[name][1]})
 
-        return change
+def main():
+    fusec, folder, seed, kind, whole, candidate = sys.argv[1:]
+    graph = restored(json.loads(pathlib.Path(candidate).read_text()), json.loads(pathlib.Path(whole).read_text()))
+    if not graph:
+        return 0
+    with tempfile.TemporaryDirectory() as work:
+        text = fails(fusec, emulate.Tools(folder), graph, int(seed), pathlib.Path(work))
+    return 1 if text and kind_of(text) == kind else 0
 
-    bisect("outputs")
-    types = laws.types_of(fusec, best, work)
-    for name in [r for op in best["ops"] for r in results(op)]:
-        attempt(cut_op(name))
-    bisect("outputs")
-    for o in range(len(best["outputs"])):
-        attempt(lambda g: g["outputs"][o].pop("alias", None) is not None)
-    for i in range(len(best["inputs"])):
-        attempt(lambda g: i < len(g["inputs"]) and g["inputs"][i].pop("strides", None) is not None)
-    best.pop("meta", None) if not any(r in laws.tolerance_of(best) for op in best["ops"] for r in results(op)) else None
-    return best, best_text
+
+if __name__ == "__main__":
+    sys.exit(main())
