@@ -206,8 +206,8 @@ std::optional<Compilation> compile(const SourceText& source, const CompileOption
     c.lower_ms = stages.run(
         "lower",
         [&] {
-          Lowered lowered = lower(c.rewritten, c.segmentation, options.target);
-          emit_program(c.rewritten, lowered.kernels, options.emit, lowered.program);
+          Lowered lowered = lower(c.rewritten, c.segmentation, options.target, options.lower);
+          emit_program(lowered.graph, lowered.kernels, options.emit, lowered.program);
           c.program = std::move(lowered.program);
         },
         [&] { return c.program->cuda_source; });

@@ -20,6 +20,7 @@ struct CompileOptions {
   ReadOptions read;
   Target target;
   EmitOptions emit;
+  LowerOptions lower;
   bool relaxed_casts = false;
   bool stop_after_segment = false;      // --emit report: no lowering, so ops without one are allowed
   std::vector<std::string> skip;        // optional passes by name

@@ -7,6 +7,7 @@
 #include "driver/run_cpu.h"
 #include "rewrite/rewrite.h"
 #include "runtime/copy_kernel.h"
+#include "support/check.h"
 
 namespace fusec {
 
@@ -17,12 +18,25 @@ GpuRun load_on_gpu(Device& device, const Runnable& runnable, const RunData& data
   return run;
 }
 
+namespace {
+
+// In the words of the CPU reference.
+std::string describe(const ErrorRecord& record, const BoundProgram& program) {
+  FUSEC_CHECK(record.code <= static_cast<int64_t>(program.checks.size()), "the error record names a check that there is not");
+  const BoundCheck& check = program.checks[static_cast<size_t>(record.code - 1)];
+  std::string position;
+  int64_t rest = record.position;
+  for (size_t d = check.shape.size(); d-- > 0; rest /= std::max<int64_t>(check.shape[d], 1))
+    position = std::to_string(rest % std::max<int64_t>(check.shape[d], 1)) + (position.empty() ? "" : ",") + position;
+  return check.op + ": the index at position [" + position + "] is " + std::to_string(record.index) + ", outside the range [0, " +
+         std::to_string(record.size) + ")";
+}
+
+}  // namespace
+
 std::vector<Tensor> run_on_gpu(GpuRun& run) {
   run.loaded->run();
-  if (const ErrorRecord record = run.loaded->error_record(); record.raised())
-    throw Failure(Exit::kRefused, "'" + run.program.name + "': op " + std::to_string(record.code - 1) + " met the index " +
-                                      std::to_string(record.index) + " at position " + std::to_string(record.position) + ", outside [0, " +
-                                      std::to_string(record.size) + ")");
+  if (const ErrorRecord record = run.loaded->error_record(); record.raised()) throw Failure(Exit::kRefused, describe(record, run.program));
   return run.loaded->outputs();
 }
 

@@ -74,15 +74,17 @@ std::string result_text(const Graph& graph, const Node& node, const Accumulator&
   const Op& op = graph[node.op];
   std::string value = state + "." + kKinds[a.kind].value;
   if (a.kind == Accumulator::kArgmax || a.kind == Accumulator::kArgmin) return value;
-  const std::string nan = literal_text(Literal{std::numeric_limits<double>::quiet_NaN()}, a.dtype);
   const bool variance = op.kind == OpKind::kVar || op.kind == OpKind::kVarMean;
   if (variance && node.result == 0) {
     value += " / " + freedom_text(graph, a.count, graph.attrs(op).correction, a.dtype, wide);
   } else if (variance && a.kind == Accumulator::kMoments) {
+    const std::string nan = literal_text(Literal{std::numeric_limits<double>::quiet_NaN()}, a.dtype);
     value = "(" + state + ".count > 0 ? " + state + ".mean : " + nan + ")";
   } else if (variance || op.kind == OpKind::kMean) {
     value += " / " + count_text(graph, a.count, a.dtype, wide);
-  } else if (a.kind == Accumulator::kLogsumexp) {
+  } else if (a.kind == Accumulator::kLogsumexp && op.kind == OpKind::kSum) {
+    value = state + ".sum_of_differences()";
+  } else if (a.kind == Accumulator::kLogsumexp && op.kind == OpKind::kLogsumexp) {
     value = state + ".result()";
   }
   if (a.dtype == DType::kI64 && a.kind <= Accumulator::kProd) value = "(long long)" + value;

@@ -13,6 +13,8 @@ namespace fusec {
 
 namespace {
 
+constexpr int kRecordBytes = 32, kRecordSpace = 256;  // of the error record, behind the rest of the workspace
+
 std::string derived_text(const Graph& graph, const Symbol& s) {
   return size_text(s.numerator, graph.symbols, true) + " / " + std::to_string(s.denominator);
 }
@@ -66,7 +68,7 @@ std::string pointer(const Graph& graph, const Program& program, const KernelArg&
     case KernelArg::kWorkspace:
       return "(char *)workspace + " + workspace_offset(graph, program, arg.index);
     case KernelArg::kErrorFlag:
-      return "(char *)workspace";
+      return "(char *)workspace + record_at";
     default:
       return "";
   }
@@ -242,6 +244,22 @@ std::string describe_sizes(const Graph& graph) {
   return given + derived;
 }
 
+// Where the kernels leave the first index that is out of range.
+std::string error_flag(const Program& program, const std::string& name, const std::string& upper) {
+  if (program.checks.empty())
+    return "/* No index that this program reads from memory is checked: it raises no error flag. */\n#define " + upper +
+           "_ERROR_FLAG_BYTES 0\n";
+  std::string ops;
+  for (size_t i = 0; i < program.checks.size(); ++i) ops += " *   " + std::to_string(i + 1) + ": " + program.checks[i].op + "\n";
+  return "/* An index out of range neither reads nor writes. The first to come leaves four 64-bit integers in the workspace, at\n"
+         " * " +
+         name +
+         "_error_flag_offset(sizes): a number of the list below, the position in the index operand (counted in row-major\n"
+         " * order), the index, and the size that it selects from. All are 0 when there was none. Each launch clears them first.\n" +
+         ops + " */\n#define " + upper + "_ERROR_FLAG_BYTES " + std::to_string(kRecordBytes) + "\nsize_t " + name +
+         "_error_flag_offset(const long long *sizes);\n";
+}
+
 std::string capitals(std::string s) {
   for (char& c : s) c = static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
   return s;
@@ -256,14 +274,23 @@ std::string emit_launcher(const Graph& graph, const Program& program) {
                     ".h.\n#include <math.h>\n#include <stddef.h>\n\n#include <cuda_runtime_api.h>\n\n";
   const std::string locals = sized ? "  if (!sizes) sizes = " + name + "_typical_sizes;\n" + size_locals(graph) : "";
   if (sized) out += "static const long long " + name + "_typical_sizes[] = {" + typical_sizes(graph) + "};\n\n";
-  out += "extern \"C\" size_t " + name + "_workspace_bytes(const long long *sizes) {\n  (void)sizes;\n" +
-         (program.workspace_is_static ? "" : locals) + "  return (size_t)(" + workspace_size(graph, program, program.workspace.size()) +
-         ");\n}\n\n";
+  const bool checks = !program.checks.empty();
+  auto size_function = [&](const std::string& what, const std::string& more) {
+    return "extern \"C\" size_t " + name + what + "(const long long *sizes) {\n  (void)sizes;\n" +
+           (program.workspace_is_static ? "" : locals) + "  return (size_t)(" + workspace_size(graph, program, program.workspace.size()) +
+           ")" + more + ";\n}\n\n";
+  };
+  out += size_function("_workspace_bytes", checks ? " + " + std::to_string(kRecordSpace) : "");
+  if (checks) out += size_function("_error_flag_offset", "");
   out += "extern \"C\" " + signature(name, sized) + " {\n";
   if (!sized) out += "  const long long *sizes = 0;\n";
   out += "  (void)inputs, (void)outputs, (void)workspace;\n";
   out += locals + argument_checks(graph);
   out += "  if (workspace_bytes < " + name + "_workspace_bytes(sizes)) return cudaErrorInvalidValue;\n  cudaGetLastError();\n";
+  if (checks)
+    out += "  const size_t record_at = " + name +
+           "_error_flag_offset(sizes);\n  const cudaError_t cleared = cudaMemsetAsync((char *)workspace + record_at, 0, " +
+           std::to_string(kRecordBytes) + ", stream);\n  if (cleared != cudaSuccess) return cleared;\n";
   for (const Launch& launch : program.launches) out += launch_text(graph, program, launch);
   out += "  return cudaGetLastError();\n}\n";
   if (sized)
@@ -288,8 +315,7 @@ std::string emit_header(const Graph& graph, const Program& program) {
   else out += "\n/* Launches every kernel on `stream`. Returns 0, or the cudaError_t of what failed. */\n";
   out += signature(name, false) + ";\n\n/* Bytes of workspace that a launch needs, aligned to 256" +
          std::string(sized ? ", for these run-time sizes (0: the typical ones)" : "; `sizes` may be 0") + ". */\nsize_t " + name +
-         "_workspace_bytes(const long long *sizes);\n\n/* This program reads no index from memory: it raises no error flag. */\n#define " +
-         upper + "_ERROR_FLAG_BYTES 0\n";
+         "_workspace_bytes(const long long *sizes);\n\n" + error_flag(program, name, upper);
   return out + "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n";
 }
 

@@ -31,16 +31,35 @@ NodeWriter::NodeWriter(const Graph& graph, const Kernel& kernel, const Part& par
       contract_(contract),
       scope_(std::move(scope)),
       indent_(std::move(indent)) {
-  if (part.tile)
-    for (const Tile::Staged& s : part.tile->staged) staged_[s.load.index] = &s;
+  if (part_.tile)
+    for (const Tile::Staged& s : part_.tile->staged) staged_[s.load.index] = &s;
 }
 
 void NodeWriter::prepare() {
   bounds_ = magnitude_bounds(graph_, part_);
   sine_partner_.resize(part_.nodes.size());
+  find_levels();
   pair_sines();
   mark_used();
   name_nodes();
+  for (size_t i = 0; i < part_.space.size(); ++i)
+    if (const Atom& a = part_.space[AtomId(i)]; a.kind == Atom::kData) part_.space.set_name(AtomId(i), ref(a.node));
+}
+
+void NodeWriter::find_levels() {
+  const size_t n = part_.nodes.size();
+  early_.assign(n, false);
+  level_.assign(n, 0);
+  for (size_t i = 0; i < n; ++i) {
+    const Node& node = part_.nodes[NodeId(i)];
+    for (NodeId in : node.in) level_[i] = std::max(level_[i], level_[in.index] + (node.kind == Node::kLoad ? 1 : 0));
+    levels_ = std::max(levels_, level_[i] + 1);
+  }
+  for (size_t i = n; i-- > 0;) {
+    early_[i] = early_[i] || part_.nodes[NodeId(i)].kind == Node::kChecked;
+    if (early_[i])
+      for (NodeId in : part_.nodes[NodeId(i)].in) early_[in.index] = early_[in.index] || is_statement(in.index);
+  }
 }
 
 void NodeWriter::open(const std::string& text) {
@@ -95,7 +114,7 @@ void NodeWriter::name_nodes() {
       names_[i] = n.dtype == DType::kBool ? "(" + buffers_[n.buffer.index] + " != 0)" : buffers_[n.buffer.index];
     else if (n.kind == Node::kLoad)
       names_[i] = scope_.take(kernel_.buffers[n.buffer].value + (staged_.contains(static_cast<uint32_t>(i)) ? "_tile" : "_x"));
-    else names_[i] = scope_.take(graph_.name_of(n.op));
+    else names_[i] = scope_.take(graph_.name_of(n.op) + (n.kind == Node::kChecked ? "_at" : ""));
   }
 }
 
@@ -104,6 +123,7 @@ std::string NodeWriter::ref(NodeId id) const {
   const Node& n = part_.nodes[id];
   if (n.kind == Node::kConstant || n.kind == Node::kScalar) return names_[i];
   if (n.kind == Node::kLoad) return load_ref(id);
+  if (early_[i]) return names_[i] + (in_u_[i] ? "[u]" : "") + (in_lane_[i] ? "[lane]" : "");
   if (kept_.contains(id.index)) return names_[i] + "[u]" + (in_lane_[i] ? "[lane]" : "");
   return is_array(i) ? names_[i] + "[lane]" : names_[i];
 }
@@ -128,9 +148,18 @@ std::string NodeWriter::load_ref(NodeId id) const {
 }
 
 // Elements that one instruction may move: the lanes lie next to each other and the first is aligned to this many.
-int NodeWriter::access_width(const Index& index) const {
+int NodeWriter::access_width(const Index& index, const std::vector<Index>& guard) const {
+  if (std::any_of(guard.begin(), guard.end(), [&](const Index& g) { return part_.lane.valid() && part_.space.depends_on(g, part_.lane); }))
+    return 0;
   if (!part_.lane.valid() || !index.coefficient(part_.lane).is(1) || inside_atom(part_.space, index, part_.lane)) return 0;
   return static_cast<int>(part_.space.alignment(index, part_.lane, part_.vector));
+}
+
+// Vector updates are additions of f32.
+int NodeWriter::access_width(const Store& s) const {
+  const bool updates = s.update && s.accumulate != Accumulate::kNone;
+  if (updates && (s.accumulate != Accumulate::kAdd || kernel_.buffers[s.buffer].dtype != DType::kF32)) return 0;
+  return access_width(s.index, s.guard);
 }
 
 Index NodeWriter::without_lane(const Index& index) const {
@@ -157,7 +186,7 @@ void NodeWriter::write_load(NodeId id) {
     return;
   }
   const std::string lanes = std::to_string(part_.vector), vec = "Vec<" + type + ", " + lanes + "> ";
-  if (const int width = access_width(n.index); width > 0) {
+  if (const int width = access_width(n.index, n.guard); width > 0) {
     const std::string from = address(n.buffer, without_lane(n.index));
     std::string text = "fs_load<" + lanes + ", " + std::to_string(width) + ">(" + from + ")";
     if (has_idle_lanes()) text = "whole ? " + text + " : fs_load_some<" + lanes + ">(" + from + ", " + lane_range() + ")";
@@ -195,6 +224,16 @@ std::string NodeWriter::value_text(const Node& n) {
       return iota_text(graph_.attrs(graph_[n.op]), n.dtype, index_text(part_.space, n.index, wide()));
     case Node::kRandom:
       return random_text(graph_[n.op].kind, graph_.attrs(graph_[n.op]), n.dtype, index_text(part_.space, n.index, wide()));
+    case Node::kChecked: {
+      const std::string value = operands[0];
+      if (!n.buffer.valid()) return "(" + std::string(index_type()) + ")" + value;
+      std::string condition = guard_text(part_.space, n.guard, wide());
+      const bool in_lane = std::any_of(n.in.begin(), n.in.end(), [&](NodeId in) { return in_lane_[in.index]; });
+      if (has_idle_lanes() && in_lane) condition += (condition.empty() ? "" : " && ") + std::string(lane_condition());
+      const std::string at = "fs_index(" + value + ", " + size_text(n.extent, graph_.symbols, true) + ", " + buffers_[n.buffer.index] +
+                             ", " + std::to_string(n.check) + ", " + index_text(part_.space, n.index, wide()) + ")";
+      return condition.empty() ? at : condition + " ? " + at + " : " + size_text(n.extent, graph_.symbols, true);
+    }
     default:
       FUSEC_CHECK(false, "no value text");
   }
@@ -208,6 +247,7 @@ void NodeWriter::pair_sines() {
     const Node& n = part_.nodes[NodeId(i)];
     if (n.kind != Node::kOp || n.dtype != DType::kF32) continue;
     const OpKind kind = graph_[n.op].kind;
+    if (early_[i]) continue;
     if (kind != OpKind::kSin && kind != OpKind::kCos) continue;
     by_operand[{n.in[0], kind}] = NodeId(i);
     const OpKind other = kind == OpKind::kSin ? OpKind::kCos : OpKind::kSin;
@@ -238,8 +278,8 @@ void NodeWriter::write_value(NodeId id) {
     if (graph_[n.op].kind == OpKind::kSin) text = "fs_sin_bounded(" + ref(n.in[0]) + ")";
     if (graph_[n.op].kind == OpKind::kCos) text = "fs_cos_bounded(" + ref(n.in[0]) + ")";
   }
-  line((is_array(id.index) || kept_.contains(id.index) ? "" : "const " + std::string(register_type(n.dtype)) + " ") + ref(id) + " = " +
-       text + ";" + comment);
+  const bool declared = is_array(id.index) || kept_.contains(id.index) || ref(id) != names_[id.index];
+  line((declared ? "" : "const " + std::string(type_of(id.index)) + " ") + ref(id) + " = " + text + ";" + comment);
   written_.insert(id.index);
 }
 
@@ -255,10 +295,24 @@ std::string NodeWriter::stored_value(const Store& s) const {
   return part_.nodes[s.value].dtype == DType::kBool ? "(unsigned char)" + value : value;
 }
 
+namespace {
+
+const char* update_function(Accumulate how) {
+  constexpr const char* kNames[] = {"", "fs_atomic_add", "fs_atomic_mul", "fs_atomic_max", "fs_atomic_min"};
+  return kNames[static_cast<size_t>(how)];
+}
+
+}  // namespace
+
+std::string NodeWriter::element_store(const Store& s) const {
+  const std::string index = index_text(part_.space, s.index, wide()), value = stored_value(s);
+  if (!s.update || s.accumulate == Accumulate::kNone) return buffers_[s.buffer.index] + "[" + index + "] = " + value + ";";
+  return update_function(s.accumulate) + std::string("(&") + buffers_[s.buffer.index] + "[" + index + "], " + value + ");";
+}
+
 void NodeWriter::write_scalar_store(const Store& s) {
   const std::string guard = store_guard(s);
-  line((guard.empty() ? "" : "if (" + guard + ") ") + buffers_[s.buffer.index] + "[" + index_text(part_.space, s.index, wide()) +
-       "] = " + stored_value(s) + ";");
+  line((guard.empty() ? "" : "if (" + guard + ") ") + element_store(s));
 }
 
 std::string NodeWriter::store_guard(const Store& s) const {
@@ -271,12 +325,76 @@ bool NodeWriter::is_statement(size_t i) const {
   return k != Node::kConstant && k != Node::kScalar && k != Node::kLoad && k != Node::kReduce;
 }
 
+const char* NodeWriter::type_of(size_t i) const {
+  const Node& n = part_.nodes[NodeId(i)];
+  return n.kind == Node::kChecked ? index_type() : register_type(n.dtype);
+}
+
+// A load, or an index that loads wait for, of all repetitions.
+void NodeWriter::declare_repeated(size_t i) {
+  const Node& n = part_.nodes[NodeId(i)];
+  const std::string count = "[" + std::to_string(part_.sweep ? part_.sweep->steps : part_.unroll) + "]",
+                    lanes = std::to_string(part_.vector);
+  if (n.kind == Node::kLoad) {
+    const std::string type = storage_type(n.dtype);
+    line((in_lane_[i] ? "Vec<" + type + ", " + lanes + "> " : type + " ") + names_[i] + count + (in_lane_[i] ? " = {};" : ";"));
+  } else {
+    line(type_of(i) + (" " + names_[i]) + count + (in_lane_[i] ? "[" + lanes + "];" : ";"));
+  }
+}
+
+// Each level's loads in a repetition of their own: they are in flight together.
+void NodeWriter::write_loads(bool in_u, const std::function<bool(size_t)>& wanted, const std::function<void()>& repeat,
+                             const std::function<void(NodeId)>& write) {
+  auto mine = [&](size_t i) { return in_u_[i] == in_u && wanted(i) && !written_.contains(static_cast<uint32_t>(i)); };
+  auto is_load = [&](size_t i) { return part_.nodes[NodeId(i)].kind == Node::kLoad && !staged_.contains(static_cast<uint32_t>(i)); };
+  std::vector<size_t> nodes;
+  for (size_t i = 0; i < part_.nodes.size(); ++i)
+    if (mine(i) && (is_load(i) || early_[i])) nodes.push_back(i);
+  if (in_u)
+    for (size_t i : nodes) declare_repeated(i);
+  for (int level = 0; level <= levels_; ++level) {
+    std::vector<size_t> loads;
+    bool waits = false;
+    for (size_t i : nodes) {
+      if (is_load(i) && level_[i] == level) loads.push_back(i);
+      waits = waits || (early_[i] && level_[i] == level - 1);
+    }
+    if (loads.empty() && !waits) continue;
+    if (in_u) repeat();
+    if (waits) write_early(level - 1, in_u, wanted);
+    for (size_t i : loads) write ? write(NodeId(i)) : write_load(NodeId(i));
+    if (in_u) close();
+  }
+}
+
+void NodeWriter::write_early(int level, bool in_u, const std::function<bool(size_t)>& wanted) {
+  auto mine = [&](size_t i) {
+    return early_[i] && level_[i] == level && in_u_[i] == in_u && wanted(i) && !written_.contains(static_cast<uint32_t>(i));
+  };
+  bool lanes = false;
+  for (size_t i = 0; i < part_.nodes.size(); ++i) {
+    if (!mine(i)) continue;
+    if (!in_lane_[i]) write_value(NodeId(i));
+    else if (!in_u) line(type_of(i) + (" " + names_[i]) + "[" + std::to_string(part_.vector) + "];");
+    lanes = lanes || in_lane_[i];
+  }
+  if (!lanes) return;
+  line("#pragma unroll");
+  open("for (int lane = 0; lane < " + std::to_string(part_.vector) + "; ++lane) {");
+  for (size_t i = 0; i < part_.nodes.size(); ++i)
+    if (in_lane_[i] && mine(i)) write_value(NodeId(i));
+  close();
+}
+
 void NodeWriter::write_scope(const Scope& scope) {
   for (size_t i = 0; i < part_.nodes.size(); ++i)
-    if (in_u_[i] == scope.in_u && is_statement(i) && !in_lane_[i] && scope.wanted(i)) write_value(NodeId(i));
+    if (in_u_[i] == scope.in_u && is_statement(i) && !early_[i] && !in_lane_[i] && scope.wanted(i)) write_value(NodeId(i));
   std::vector<const Store*> in_lanes;
   for (const Store* s : scope.stores) {
-    const bool lanes = part_.lane.valid() && (in_lane_[s->value.index] || part_.space.depends_on(s->index, part_.lane));
+    auto varies = [&](const Index& index) { return part_.space.depends_on(index, part_.lane); };
+    const bool lanes =
+        part_.lane.valid() && (in_lane_[s->value.index] || varies(s->index) || std::any_of(s->guard.begin(), s->guard.end(), varies));
     if (lanes) in_lanes.push_back(s);
     else write_scalar_store(*s);
   }
@@ -289,7 +407,7 @@ void NodeWriter::write_lanes(const Scope& scope, const std::vector<const Store*>
   const std::string lanes = std::to_string(part_.vector);
   bool any = !stores.empty() || !scope.statements.empty();
   for (size_t i = 0; i < n; ++i) {
-    if (in_u_[i] != scope.in_u || !in_lane_[i] || !is_statement(i) || !scope.wanted(i)) continue;
+    if (in_u_[i] != scope.in_u || !in_lane_[i] || !is_statement(i) || early_[i] || !scope.wanted(i)) continue;
     any = true;
     if (!scope.in_u && used_later_[i])
       line(std::string(register_type(part_.nodes[NodeId(i)].dtype)) + " " + names_[i] + "[" + lanes + "];");
@@ -297,14 +415,14 @@ void NodeWriter::write_lanes(const Scope& scope, const std::vector<const Store*>
   if (!any) return;
   std::vector<std::string> results;
   for (const Store* s : stores) {
-    results.push_back(access_width(s->index) > 0 ? scope_.take(kernel_.buffers[s->buffer].value + "_y") : "");
+    results.push_back(access_width(*s) > 0 ? scope_.take(kernel_.buffers[s->buffer].value + "_y") : "");
     if (!results.back().empty())
       line("Vec<" + std::string(storage_type(kernel_.buffers[s->buffer].dtype)) + ", " + lanes + "> " + results.back() + ";");
   }
   line("#pragma unroll");
   open("for (int lane = 0; lane < " + lanes + "; ++lane) {");
   for (size_t i = 0; i < n; ++i)
-    if (in_u_[i] == scope.in_u && in_lane_[i] && is_statement(i) && scope.wanted(i)) write_value(NodeId(i));
+    if (in_u_[i] == scope.in_u && in_lane_[i] && is_statement(i) && !early_[i] && scope.wanted(i)) write_value(NodeId(i));
   for (const std::string& statement : scope.statements) line(statement);
   for (size_t k = 0; k < stores.size(); ++k) {
     const Store& s = *stores[k];
@@ -315,15 +433,16 @@ void NodeWriter::write_lanes(const Scope& scope, const std::vector<const Store*>
     }
     std::string guard = store_guard(s);
     if (has_idle_lanes()) guard += (guard.empty() ? "" : " && ") + std::string(lane_condition());
-    line((guard.empty() ? "" : "if (" + guard + ") ") + buffers_[s.buffer.index] + "[" + index_text(part_.space, s.index, wide()) +
-         "] = " + value + ";");
+    line((guard.empty() ? "" : "if (" + guard + ") ") + element_store(s));
   }
   close();
   for (size_t k = 0; k < stores.size(); ++k) {
     if (results[k].empty()) continue;
     const Store& s = *stores[k];
     const std::string to = address(s.buffer, without_lane(s.index));
-    const std::string store = "fs_store<" + std::to_string(access_width(s.index)) + ">(" + to + ", " + results[k] + ");";
+    const bool updates = s.update && s.accumulate != Accumulate::kNone;
+    const std::string store =
+        std::string(updates ? "fs_atomic_add_all<" : "fs_store<") + std::to_string(access_width(s)) + ">(" + to + ", " + results[k] + ");";
     const std::string guard = store_guard(s);
     const std::string prefix = guard.empty() ? "" : "if (" + guard + ") ";
     if (!has_idle_lanes()) {
@@ -331,7 +450,7 @@ void NodeWriter::write_lanes(const Scope& scope, const std::vector<const Store*>
     } else {
       open(prefix + "{");
       line("if (whole) " + store);
-      line("else fs_store_some(" + to + ", " + results[k] + ", " + lane_range() + ");");
+      line(std::string(updates ? "else fs_atomic_add_some(" : "else fs_store_some(") + to + ", " + results[k] + ", " + lane_range() + ");");
       close();
     }
   }

@@ -21,7 +21,7 @@ class NodeWriter {
  protected:
   NodeWriter(const Graph& graph, const Kernel& kernel, const Part& part, const std::vector<std::string>& buffer_names, bool contract,
              NameScope scope, std::string indent);
-  // To be called when in_u_ and in_lane_ are set.
+  // To be called when in_u_ and in_lane_ are set, before any text is asked for.
   void prepare();
 
   // Nodes, but loads, that do (in_u) or do not depend on the repetition, with what is to be done with them.
@@ -46,12 +46,15 @@ class NodeWriter {
   void name_nodes();
   // Computed for all lanes before the repetition that needs it.
   bool is_array(size_t i) const {
-    return in_lane_[i] && !in_u_[i] && used_later_[i] && (is_statement(i) || part_.nodes[NodeId(i)].kind == Node::kReduce);
+    return !early_[i] && in_lane_[i] && !in_u_[i] && used_later_[i] && (is_statement(i) || part_.nodes[NodeId(i)].kind == Node::kReduce);
   }
   std::string ref(NodeId id) const;
   std::string load_ref(NodeId id) const;
   // Elements that one instruction may move: the lanes lie next to each other and the first is aligned to this many.
-  int access_width(const Index& index) const;
+  int access_width(const Index& index, const std::vector<Index>& guard) const;
+  int access_width(const Store& store) const;
+  // "x_out[i0] = v;", or the update that it is.
+  std::string element_store(const Store& store) const;
   Index without_lane(const Index& index) const;
   static std::string zero(DType dtype);
   // True where the first or the last vector of a row has lanes outside it: `before` and from `count` on.
@@ -68,12 +71,22 @@ class NodeWriter {
   void write_scalar_store(const Store& s);
   std::string store_guard(const Store& s) const;
   bool is_statement(size_t i) const;
+  // Loads at level n wait for indices that loads at lower levels bring.
+  void find_levels();
+  bool is_early(size_t i) const { return early_[i]; }
+  const char* type_of(size_t i) const;
+  // Loads, and what they wait for, level by level, of the nodes that are wanted; `repeat` opens the repetition where in_u.
+  // `write` stands in for write_load.
+  void write_loads(bool in_u, const std::function<bool(size_t)>& wanted, const std::function<void()>& repeat,
+                   const std::function<void(NodeId)>& write = {});
+  void write_early(int level, bool in_u, const std::function<bool(size_t)>& wanted);
+  void declare_repeated(size_t i);
   void write_scope(const Scope& scope);
   void write_lanes(const Scope& scope, const std::vector<const Store*>& stores);
 
   const Graph& graph_;
   const Kernel& kernel_;
-  const Part& part_;
+  Part part_;  // with names for the data in its indices
   const std::vector<std::string>& buffers_;
   bool contract_;
   NameScope scope_;
@@ -87,6 +100,9 @@ class NodeWriter {
   std::vector<NodeId> sine_partner_;  // of a sine the cosine of the same value, and the reverse
   std::map<uint32_t, const Tile::Staged*> staged_;
   std::set<uint32_t> written_;
+  std::vector<bool> early_;  // an index that a load waits for, or part of one
+  std::vector<int> level_;
+  int levels_ = 0;
   std::map<uint32_t, std::string> reciprocals_;  // f32 values by which much is divided: the name of what fs_divide takes
   std::set<uint32_t> kept_;                      // in the repetition, declared before it: [u], [u][lane]
 };

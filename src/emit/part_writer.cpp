@@ -31,9 +31,9 @@ class PartWriter : NodeWriter {
     if (part_.tile) write_tile_indices(first_block);
     else write_indices(first_block);
     // All loads come first, so that they are in flight together and while the first results are computed.
-    for (size_t i = 0; i < part_.nodes.size(); ++i)
-      if (part_.nodes[NodeId(i)].kind == Node::kLoad && !in_u_[i] && !staged_.contains(static_cast<uint32_t>(i))) write_load(NodeId(i));
-    if (repeats_) write_repeated_loads();
+    auto all = [](size_t) { return true; };
+    write_loads(false, all, {});
+    if (repeats_) write_loads(true, all, [&] { open_repetition(); });
     write_scope(scope(false));
     if (repeats_) {
       open_repetition();
@@ -135,24 +135,6 @@ class PartWriter : NodeWriter {
     if (strided_repeat()) {
       line("const " + std::string(index_type()) + " t = t0 + u * " + std::to_string(kernel_.block) + ";");
       write_thread_indices("continue;");
-    }
-  }
-
-  void write_repeated_loads() {
-    bool loads = false;
-    for (size_t i = 0; i < part_.nodes.size(); ++i) {
-      const Node& n = part_.nodes[NodeId(i)];
-      if (n.kind != Node::kLoad || !in_u_[i] || staged_.contains(static_cast<uint32_t>(i))) continue;
-      loads = true;
-      const std::string type = storage_type(n.dtype), count = "[" + std::to_string(part_.unroll) + "]";
-      if (in_lane_[i]) line("Vec<" + type + ", " + std::to_string(part_.vector) + "> " + names_[i] + count + " = {};");
-      else line(type + " " + names_[i] + count + ";");
-    }
-    if (loads) {
-      open_repetition();
-      for (size_t i = 0; i < part_.nodes.size(); ++i)
-        if (part_.nodes[NodeId(i)].kind == Node::kLoad && in_u_[i] && !staged_.contains(static_cast<uint32_t>(i))) write_load(NodeId(i));
-      close();
     }
   }
 };

@@ -413,6 +413,143 @@ __device__ __forceinline__ float fs_normal(unsigned long long seed, unsigned lon
   return radius * (i % 2 == 0 ? cospi(turn) : sinpi(turn));
 }
 )"},
+    {"fs_index", R"(// The index where it lies in [0, extent), else `extent`; of those that do not, the first to come is recorded.
+__device__ __noinline__ void fs_record_index(long long* record, int check, long long position, long long index, long long extent) {
+  if (atomicCAS((unsigned long long*)record, 0ull, (unsigned long long)check) != 0) return;
+  record[1] = position;
+  record[2] = index;
+  record[3] = extent;
+}
+__device__ __forceinline__ long long fs_index(long long index, long long extent, long long* record, int check, long long position) {
+  if (index >= 0 && index < extent) return index;
+  fs_record_index(record, check, position, index, extent);
+  return extent;
+}
+)"},
+    {"fs_peek", R"(// What lies there now, while others may be changing it.
+template <class T>
+__device__ __forceinline__ T fs_peek(T* p) {
+#ifdef __CUDA_ARCH__
+  return *(volatile T*)p;
+#else
+  T x;
+  if constexpr (sizeof(T) == 8) {
+    const unsigned long long word = atomicOr((unsigned long long*)p, 0ull);
+    memcpy(&x, &word, sizeof x);
+  } else {
+    const unsigned word = atomicOr((unsigned*)p, 0u);
+    memcpy(&x, &word, sizeof x);
+  }
+  return x;
+#endif
+}
+)"},
+    {"fs_swap", R"(__device__ __forceinline__ unsigned fs_swap(unsigned* p, unsigned from, unsigned to) { return atomicCAS(p, from, to); }
+__device__ __forceinline__ unsigned long long fs_swap(unsigned long long* p, unsigned long long from, unsigned long long to) { return atomicCAS(p, from, to); }
+)"},
+    {"fs_update_word", R"(// Replaces *p by f(*p) in one step, comparing and swapping bits.
+template <class Word, class T, class F>
+__device__ __forceinline__ void fs_update_word(T* p, F f) {
+  static_assert(sizeof(Word) == sizeof(T), "a word holds one element");
+  for (T seen = fs_peek(p);;) {
+    const T wanted = f(seen);
+    Word before, after;
+    memcpy(&before, &seen, sizeof before);
+    memcpy(&after, &wanted, sizeof after);
+    if (before == after) return;
+    const Word found = fs_swap((Word*)p, before, after);
+    if (found == before) return;
+    memcpy(&seen, &found, sizeof seen);
+  }
+}
+)"},
+    {"fs_update", R"(template <class T, class F>
+__device__ __forceinline__ void fs_update(T* p, F f) {
+  if constexpr (sizeof(T) == 8) fs_update_word<unsigned long long>(p, f);
+  else fs_update_word<unsigned>(p, f);
+}
+)"},
+    {"fs_atomic_add", R"(// *p += v; integers wrap.
+template <class T>
+__device__ __forceinline__ void fs_atomic_add(T* p, T v) {
+  if constexpr (sizeof(T) == 8 && (T)0.5 == (T)0) atomicAdd((unsigned long long*)p, (unsigned long long)v);
+  else atomicAdd(p, v);
+}
+)"},
+    {"fs_atomic_add_some", R"(// Adds the first `count` of N elements.
+template <class T, int N>
+__device__ __forceinline__ void fs_atomic_add_some(T* p, const Vec<T, N>& v, int count) {
+#pragma unroll
+  for (int k = 0; k < N; ++k)
+    if (k < count) fs_atomic_add(p + k, v.at[k]);
+}
+)"},
+    {"fs_atomic_add_all", R"(// Adds N f32 elements, in pieces of W to which p is aligned: each element by itself, not the vector as one.
+template <int W, int N>
+__device__ __forceinline__ void fs_atomic_add_all(float* p, const Vec<float, N>& v) {
+#ifdef __CUDA_ARCH__
+  if constexpr (__CUDA_ARCH__ >= 900 && W % 4 == 0) {
+#pragma unroll
+    for (int k = 0; k < N; k += 4)
+      asm volatile("red.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(__cvta_generic_to_global(p + k)), "f"(v.at[k]), "f"(v.at[k + 1]), "f"(v.at[k + 2]), "f"(v.at[k + 3]) : "memory");
+    return;
+  } else if constexpr (__CUDA_ARCH__ >= 900 && W % 2 == 0) {
+#pragma unroll
+    for (int k = 0; k < N; k += 2)
+      asm volatile("red.global.add.v2.f32 [%0], {%1, %2};" ::"l"(__cvta_generic_to_global(p + k)), "f"(v.at[k]), "f"(v.at[k + 1]) : "memory");
+    return;
+  }
+#else
+#endif
+#pragma unroll
+  for (int k = 0; k < N; ++k) fs_atomic_add(p + k, v.at[k]);
+}
+)"},
+    {"fs_atomic_mul", R"(// *p *= v; integers wrap.
+template <class T>
+__device__ __forceinline__ void fs_atomic_mul(T* p, T v) {
+  if constexpr ((T)0.5 == (T)0) fs_update(p, [=](T x) { return (T)((unsigned long long)x * (unsigned long long)v); });
+  else fs_update(p, [=](T x) { return x * v; });
+}
+)"},
+    {"fs_atomic_max",
+     R"(// *p = max(*p, v); NaN stays NaN; -0 < +0. Floats are compared as integers: upward where v's sign is plus, else as unsigned ones
+// downward. What would change nothing is left out: values only grow, so that an old one is no danger.
+template <class T>
+__device__ __forceinline__ void fs_atomic_max(T* p, T v) {
+  const T old = fs_peek(p);
+  if (old != old || v < old) return;
+  if constexpr ((T)0.5 == (T)0) {
+    if (v != old) atomicMax(p, v);
+  } else if constexpr (sizeof(T) == 4) {
+    const int bits = v != v ? 0x7fffffff : __float_as_int(v);
+    if (bits >= 0) atomicMax((int*)p, bits);
+    else atomicMin((unsigned*)p, (unsigned)bits);
+  } else {
+    const long long bits = v != v ? 0x7fffffffffffffff : __double_as_longlong(v);
+    if (bits >= 0) atomicMax((long long*)p, bits);
+    else atomicMin((unsigned long long*)p, (unsigned long long)bits);
+  }
+}
+)"},
+    {"fs_atomic_min", R"(// *p = min(*p, v); as fs_atomic_max, the other way round.
+template <class T>
+__device__ __forceinline__ void fs_atomic_min(T* p, T v) {
+  const T old = fs_peek(p);
+  if (old != old || v > old) return;
+  if constexpr ((T)0.5 == (T)0) {
+    if (v != old) atomicMin(p, v);
+  } else if constexpr (sizeof(T) == 4) {
+    const int bits = v != v ? -1 : __float_as_int(v);
+    if (bits >= 0) atomicMin((int*)p, bits);
+    else atomicMax((unsigned*)p, (unsigned)bits);
+  } else {
+    const long long bits = v != v ? -1 : __double_as_longlong(v);
+    if (bits >= 0) atomicMin((long long*)p, bits);
+    else atomicMax((unsigned long long*)p, (unsigned long long)bits);
+  }
+}
+)"},
     {"fs_inverse", R"(// 1 / b for fs_divide, or NaN where that could not rely on it.
 __device__ __forceinline__ float fs_inverse(float b) {
   return fabsf(b) > 0x1p-40f && fabsf(b) < 0x1p60f ? __frcp_rn(b) : __int_as_float(0x7fffffff);
@@ -501,6 +638,10 @@ struct fs_ArgMin {
 template <class T>
 struct fs_Moments {
   T count, mean, squares;
+  // All elements are looked at, then all are taken.
+  __device__ __forceinline__ void look(T x) { count += 1, mean += x; }
+  __device__ __forceinline__ void settle() { if (count > 0) mean /= count; }
+  __device__ __forceinline__ void take(T x) { squares += fs_square(x - mean); }
   __device__ __forceinline__ void merge(const fs_Moments& other) {
     if (other.count == 0) return;
     const T n = count + other.count, d = other.mean - mean, share = other.count / n;
@@ -518,13 +659,19 @@ __device__ __forceinline__ double fs_log_of(double x) { return log(x); }
 template <class T>
 struct fs_LogSumExp {
   T greatest, sum;
-  __device__ __forceinline__ void take(T x, T s) {
-    const T smaller = x == greatest ? T(1) : fs_exp_of(x > greatest ? greatest - x : x - greatest);
-    sum = x > greatest ? sum * smaller + s : sum + s * smaller;
-    greatest = x > greatest ? x : greatest;
+  // All elements are looked at, then all are taken.
+  __device__ __forceinline__ void look(T x) { greatest = fs_maximum(greatest, x); }
+  __device__ __forceinline__ void settle() {}
+  __device__ __forceinline__ void take(T x) { sum += x == greatest ? T(1) : fs_exp_of(x - greatest); }
+  __device__ __forceinline__ void merge(const fs_LogSumExp& other) {
+    const T higher = fs_maximum(greatest, other.greatest);
+    const T mine = greatest == higher ? T(1) : fs_exp_of(greatest - higher);
+    const T theirs = other.greatest == higher ? T(1) : fs_exp_of(other.greatest - higher);
+    sum = sum * mine + other.sum * theirs;
+    greatest = higher;
   }
-  __device__ __forceinline__ void add(T x) { take(x, 1); }
-  __device__ __forceinline__ void merge(const fs_LogSumExp& other) { take(other.greatest, other.sum); }
+  // Σ exp(x - greatest) as it is without shortcuts: infinities have no difference.
+  __device__ __forceinline__ T sum_of_differences() const { return greatest - greatest + sum; }
   __device__ __forceinline__ T result() const { return greatest + fs_log_of(sum); }
 };
 )"},

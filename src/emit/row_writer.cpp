@@ -158,7 +158,7 @@ class RowWriter : NodeWriter {
       const Node& n = part_.nodes[NodeId(i)];
       if (sweep_.accumulators.empty()) break;  // nothing to wait for within a row
       const bool of_row = std::any_of(part_.dims.begin(), part_.dims.end(), [&](AtomId v) { return part_.space.depends_on(n.index, v); });
-      if (n.kind != Node::kLoad || !of_row || (in_u_[i] ? !needed[i] : in_lane_[i] || !n.guard.empty())) continue;
+      if (n.kind != Node::kLoad || !n.in.empty() || !of_row || (in_u_[i] ? !needed[i] : in_lane_[i] || !n.guard.empty())) continue;
       next_.push_back(NodeId(i));
       held_.insert(i);
       declare_load(NodeId(i), names_[i]);
@@ -290,20 +290,18 @@ class RowWriter : NodeWriter {
       if (is_along(s) && (s.last ? is_last : phase_[s.value.index] == q)) stores.push_back(&s);
     const std::vector<bool> needed = needed_in(q, stores);
     for (NodeId id : sweep_.kept)
-      if (needed[id.index] && first_sweep_.try_emplace(id.index, q).second) {
+      if (!is_early(id.index) && needed[id.index] && first_sweep_.try_emplace(id.index, q).second) {
         const std::string lanes = in_lane_[id.index] ? "[" + number(part_.vector) + "]" : "";
         line(std::string(register_type(part_.nodes[id].dtype)) + " " + names_[id.index] + "[" + number(sweep_.steps) + "]" + lanes + ";");
       }
     Scope scope{true, [&](size_t i) { return needed[i] && !is_known(i, q); }, std::move(stores), {}};
-    moments_.clear();
+    in_rounds_.clear();
     for (size_t k = 0; k < sweep_.accumulators.size(); ++k) {
       const Accumulator& a = sweep_.accumulators[k];
       if (sweep_of(a) != q) continue;
       write_initial(k);
-      if (a.kind == Accumulator::kMoments) moments_.push_back(k);
-      const std::string taken = a.kind == Accumulator::kMoments
-                                    ? "{ " + round_state(k) + ".count += 1, " + round_state(k) + ".mean += " + operand_text(a) + "; }"
-                                    : add_text(a, state(k));
+      if (in_rounds(a)) in_rounds_.push_back(k);
+      const std::string taken = in_rounds(a) ? round_state(k) + ".look(" + operand_text(a) + ");" : add_text(a, state(k));
       scope.statements.push_back(in_row() + taken);
     }
     for (size_t c = 0; c < sweep_.columns.size(); ++c) {
@@ -314,45 +312,40 @@ class RowWriter : NodeWriter {
     if (scope.stores.empty() && scope.statements.empty()) return;
     store_condition_ = row_condition_;
     if (sweep_.held) {
-      write_loads(needed, first_position_);
+      write_sweep_loads(needed, first_position_);
       write_round(scope, first_position_);
     } else if (loops()) {
       open("for (" + std::string(index_type()) + " begin = " + first_position_ + "; begin < " + (end_.empty() ? size(positions_) : end_) +
            "; begin += " + number(round()) + ") {");
-      write_loads(needed, "begin");
+      write_sweep_loads(needed, "begin");
       write_round(scope, "begin");
       close();
     } else {
       open("{");
-      write_loads(needed, first_position_);
+      write_sweep_loads(needed, first_position_);
       write_round(scope, first_position_);
       close();
     }
   }
 
   // All loads of a round come first, to be in flight together.
-  void write_loads(const std::vector<bool>& needed, const std::string& begin) {
-    std::vector<NodeId> loads;
-    for (size_t i = 0; i < part_.nodes.size(); ++i) {
-      const Node& n = part_.nodes[NodeId(i)];
-      if (n.kind != Node::kLoad || !in_u_[i] || !needed[i] || (sweep_.held && !held_.insert(i).second)) continue;
-      declare_load(NodeId(i), names_[i]);
-      loads.push_back(NodeId(i));
-    }
-    if (loads.empty()) return;
-    open_positions(begin);
-    for (NodeId id : loads) {
-      const bool staged = std::find(sweep_.staged.begin(), sweep_.staged.end(), id) != sweep_.staged.end();
+  void write_sweep_loads(const std::vector<bool>& needed, const std::string& begin) {
+    if (!sweep_.held)
+      for (size_t i = 0; i < part_.nodes.size(); ++i)
+        if (in_u_[i] && is_early(i)) written_.erase(static_cast<uint32_t>(i));
+    auto is_staged = [&](NodeId id) { return std::find(sweep_.staged.begin(), sweep_.staged.end(), id) != sweep_.staged.end(); };
+    auto wanted = [&](size_t i) { return needed[i] && !(sweep_.held && held_.contains(i)); };
+    auto write = [&](NodeId id) {
       const std::string place =
           names_[id.index] + "_held[p" + (end_.empty() && first_position_ == "member" ? "" : " - (first - member)") + "]";
-      if (staged && held_.contains(id.index)) {
-        line(names_[id.index] + "[u] = " + place + ";");
-        continue;
-      }
+      if (is_staged(id) && held_.contains(id.index)) return line(names_[id.index] + "[u] = " + place + ";");
       write_load(id);
-      if (staged) line(place + " = " + names_[id.index] + "[u];"), held_.insert(id.index);
-    }
-    close();
+      if (is_staged(id)) line(place + " = " + names_[id.index] + "[u];"), held_.insert(id.index);
+    };
+    write_loads(true, wanted, [&] { open_positions(begin); }, write);
+    if (sweep_.held)
+      for (size_t i = 0; i < part_.nodes.size(); ++i)
+        if (needed[i] && in_u_[i] && part_.nodes[NodeId(i)].kind == Node::kLoad) held_.insert(i);
   }
 
   // What stays in shared memory from sweep to sweep: every thread reads only what it wrote.
@@ -376,26 +369,29 @@ class RowWriter : NodeWriter {
     return names_of_accumulators_[k] + "_round" + state(k).substr(names_of_accumulators_[k].size());
   }
 
-  // The positions that a thread has in flight. Moments take two passes over these: their mean first, with one division for all.
+  // Moments, and sums of exp(x - greatest): what a thread has in flight is looked at first, for its mean or its greatest, and then taken.
+  static bool in_rounds(const Accumulator& a) { return a.kind == Accumulator::kMoments || a.kind == Accumulator::kLogsumexp; }
+
   void write_round(const Scope& scope, const std::string& begin) {
-    for (size_t k : moments_)
-      line(state_type(sweep_.accumulators[k]) + " " + names_of_accumulators_[k] + "_round" +
-           (sweep_.across ? "[" + number(lanes()) + "]" : "") + " = {};");
-    write_values(scope, begin);
-    if (moments_.empty()) return;
-    Scope squares{true, scope.wanted, {}, {}};
-    for (size_t k : moments_) {
-      const std::string r = round_state(k);
-      for_lanes("if (" + r + ".count > 0) " + r + ".mean /= " + r + ".count;");
-      squares.statements.push_back(in_row() + r + ".squares += fs_square(" + operand_text(sweep_.accumulators[k]) + " - " + r + ".mean);");
+    for (size_t k : in_rounds_) {
+      const std::string name = names_of_accumulators_[k] + "_round", type = state_type(sweep_.accumulators[k]);
+      line(type + " " + name + (sweep_.across ? "[" + number(lanes()) + "]" : "") + ";");
+      for_lanes(round_state(k) + " = " + initial_text(sweep_.accumulators[k]) + ";");
     }
-    write_values(squares, begin);
-    for (size_t k : moments_) for_lanes(state(k) + ".merge(" + round_state(k) + ");");
+    write_values(scope, begin);
+    if (in_rounds_.empty()) return;
+    Scope taking{true, scope.wanted, {}, {}};
+    for (size_t k : in_rounds_) {
+      for_lanes(round_state(k) + ".settle();");
+      taking.statements.push_back(in_row() + round_state(k) + ".take(" + operand_text(sweep_.accumulators[k]) + ");");
+    }
+    write_values(taking, begin);
+    for (size_t k : in_rounds_) for_lanes(state(k) + ".merge(" + round_state(k) + ");");
   }
 
   void write_values(const Scope& scope, const std::string& begin) {
     for (size_t i = 0; i < part_.nodes.size(); ++i)
-      if (in_u_[i]) written_.erase(static_cast<uint32_t>(i));
+      if (in_u_[i] && !is_early(i)) written_.erase(static_cast<uint32_t>(i));
     open_positions(begin);
     write_scope(scope);
     close();
@@ -405,9 +401,7 @@ class RowWriter : NodeWriter {
 
   // What is the same along the row and known before sweep q.
   void write_row_values(int q) {
-    if (q == 0)
-      for (size_t i = 0; i < part_.nodes.size(); ++i)
-        if (part_.nodes[NodeId(i)].kind == Node::kLoad && !in_u_[i] && !held_.contains(i)) write_load(NodeId(i));
+    write_loads(false, [&](size_t i) { return phase_[i] == q && !held_.contains(i); }, {});
     write_scope({false, [&](size_t i) { return phase_[i] == q; }, {}, {}});
     for (size_t i = 0; i < part_.nodes.size(); ++i)
       if (const NodeId divisor = row_divisor(i); divisor.valid() && phase_[divisor.index] == q && !reciprocals_.contains(divisor.index)) {
@@ -536,7 +530,7 @@ class RowWriter : NodeWriter {
   std::vector<std::string> names_of_accumulators_, names_of_columns_;
   std::string row_condition_, first_position_ = "member", end_;
   std::map<size_t, int> first_sweep_;  // of kept values: the one that computes them
-  std::vector<size_t> moments_;        // accumulators of the sweep that is being written
+  std::vector<size_t> in_rounds_;      // accumulators of the sweep that is being written
   std::set<size_t> held_, shared_;
   std::vector<NodeId> next_;  // loads that are made a row ahead
   std::map<uint32_t, std::string> names_of_next_;

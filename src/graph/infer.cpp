@@ -200,6 +200,11 @@ bool OpRules::equal(const Size& a, const Size& b) const {
   return without_derived(a - b, symbols_).is(0);
 }
 
+bool OpRules::fits_as(size_t i, DType dtype) {
+  const std::string what = "'" + std::string(row.name) + "' computes in " + std::string(name_of(dtype)) + ", in which its operand";
+  return ok_ &= check_extent(graph, shape(i), dtype, at_operand(i), what, diagnostics_);
+}
+
 bool OpRules::refuse_equal(const Size& a, const Size& b, const char* word, Span at, const std::string& what) {
   const bool constant = a.is_constant() && b.is_constant();
   Diagnostic& d = error(constant ? word : "dynamic-size", at, what + ": " + text(a) + " and " + text(b));

@@ -58,6 +58,7 @@ class OpRules {
   // Resolves, sorts, refuses repeats; {kDefaultDims} becomes the last `defaults` dims.
   bool resolve_dims(std::vector<int64_t>& dims, int64_t rank, std::string_view attribute, int64_t defaults);
   bool converted(Literal& literal, DType dtype, Span at);
+  bool fits_as(size_t i, DType dtype);  // the operand's bytes in the dtype in which the op computes
   // Proves a = b as polynomials, knowing what the derived symbols stand for.
   bool equal(const Size& a, const Size& b) const;
   bool divides(int64_t divisor, const Size& size) const { return fusec::divides(divisor, size, symbols_); }

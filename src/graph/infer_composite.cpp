@@ -111,6 +111,8 @@ void infer_cross_entropy(OpRules& rules) {
 
 void infer_composite(OpRules& rules) {
   if (!takes_composite_operands(rules)) return;
+  for (size_t i = 0; i < rules.operand_count(); ++i)
+    if (!rules.is_absent(i) && bytes_of(rules.dtype(i)) < bytes_of(DType::kF32) && !rules.fits_as(i, DType::kF32)) return;
   // `dim` means nothing to the others; one value for all makes equal ops equal.
   if (rules.op.kind != OpKind::kSoftmax && rules.op.kind != OpKind::kLogSoftmax) rules.attrs.dim = 0;
   if (rules.op.kind == OpKind::kCrossEntropy) return infer_cross_entropy(rules);

@@ -50,7 +50,10 @@ inline bool is_pointwise(OpKind kind) { return info(kind).category <= OpCategory
 inline bool is_view(OpKind kind) { return info(kind).category == OpCategory::kShape; }
 inline bool is_creation(OpKind kind) { return info(kind).category == OpCategory::kCreation; }
 // Ops for which this version emits CUDA; the others are refused by name before lowering.
-inline bool has_lowering(OpKind kind) { return info(kind).category <= OpCategory::kReduction; }
+inline bool has_lowering(OpKind kind) {
+  return info(kind).category <= OpCategory::kReduction || info(kind).category == OpCategory::kGather ||
+         info(kind).category == OpCategory::kScatter;
+}
 // Ops that the CPU reference evaluates (composites by expansion).
 inline bool has_reference(OpKind kind) { return info(kind).category != OpCategory::kMatmul; }
 

@@ -7,8 +7,6 @@
 
 namespace fusec {
 
-struct NodeTag;
-using NodeId = Id<NodeTag>;
 struct BufferTag;
 using BufferId = Id<BufferTag>;
 

@@ -79,6 +79,19 @@ AtomId IndexSpace::add_variable(std::string name, const Size& extent, bool may_s
   return atoms_.push(std::move(atom));
 }
 
+AtomId IndexSpace::add_data(NodeId node, const Size& extent, std::vector<AtomId> variables) {
+  for (size_t i = 0; i < atoms_.size(); ++i)
+    if (atoms_[AtomId(i)].kind == Atom::kData && atoms_[AtomId(i)].node == node) return AtomId(i);
+  Atom atom;
+  atom.kind = Atom::kData;
+  atom.node = node;
+  atom.data = {node};
+  atom.lowest = 0;
+  atom.highest = extent - 1;
+  atom.variables = std::move(variables);
+  return atoms_.push(std::move(atom));
+}
+
 Index IndexSpace::variable(AtomId atom) const {
   Index i;
   i.terms.emplace_back(atom, Size(1));
@@ -88,17 +101,36 @@ Index IndexSpace::variable(AtomId atom) const {
 AtomId IndexSpace::intern(Atom atom) {
   for (size_t i = 0; i < atoms_.size(); ++i) {
     const Atom& a = atoms_[AtomId(i)];
-    if (a.kind == atom.kind && a.divisor == atom.divisor && a.operand == atom.operand && a.kind != Atom::kVariable) return AtomId(i);
+    if (a.kind == atom.kind && a.divisor == atom.divisor && a.operand == atom.operand) return AtomId(i);
   }
-  for (const auto& [inner, c] : atom.operand.terms) {
-    const Atom& a = atoms_[inner];
-    atom.depth = std::max(atom.depth, a.depth);
-    atom.variables.insert(atom.variables.end(), a.variables.begin(), a.variables.end());
-  }
-  ++atom.depth;
-  std::sort(atom.variables.begin(), atom.variables.end());
-  atom.variables.erase(std::unique(atom.variables.begin(), atom.variables.end()), atom.variables.end());
+  atom.depth = depth(atom.operand) + 1;
+  atom.variables = variables_in(atom.operand);
+  atom.data = data_of(atom.operand);
   return atoms_.push(std::move(atom));
+}
+
+std::vector<AtomId> IndexSpace::variables_in(const Index& operand) const {
+  std::vector<AtomId> variables;
+  for (const auto& [inner, c] : operand.terms)
+    variables.insert(variables.end(), atoms_[inner].variables.begin(), atoms_[inner].variables.end());
+  std::sort(variables.begin(), variables.end());
+  variables.erase(std::unique(variables.begin(), variables.end()), variables.end());
+  return variables;
+}
+
+std::vector<NodeId> IndexSpace::data_of(const Index& a) const {
+  std::vector<NodeId> nodes;
+  for (const auto& [atom, c] : a.terms)
+    for (NodeId node : atoms_[atom].data)
+      if (std::find(nodes.begin(), nodes.end(), node) == nodes.end()) nodes.push_back(node);
+  return nodes;
+}
+
+void IndexSpace::set_data_variables(const std::function<std::vector<AtomId>(NodeId)>& variables_of) {
+  for (Atom& atom : atoms_) {  // an atom's operand has lower numbers
+    if (atom.kind == Atom::kData) atom.variables = variables_of(atom.node);
+    else if (atom.kind != Atom::kVariable) atom.variables = variables_in(atom.operand);
+  }
 }
 
 int IndexSpace::depth(const Index& a) const {
@@ -272,7 +304,7 @@ Index IndexSpace::substitute(const Index& a, const std::vector<std::pair<AtomId,
     }
     const Atom at = atoms_[atom];  // a copy: interning may move the atoms
     Index replaced;
-    if (at.kind == Atom::kVariable) {
+    if (at.kind == Atom::kVariable || at.kind == Atom::kData) {
       auto r = std::find_if(replacements.begin(), replacements.end(), [&, id = atom](const auto& p) { return p.first == id; });
       replaced = r == replacements.end() ? variable(atom) : r->second;
     } else {

@@ -2,6 +2,7 @@
 // Views compose into them, so that a chain of reshape, permute, slice and pad costs nothing but the index of one load.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -15,6 +16,8 @@ namespace fusec {
 
 struct AtomTag;
 using AtomId = Id<AtomTag>;
+struct NodeTag;
+using NodeId = Id<NodeTag>;
 
 // constant + Σ coefficient · atom, terms sorted by atom, no zero coefficients.
 struct Index {
@@ -34,15 +37,17 @@ Index operator+(const Index& a, const Index& b);
 Index operator-(const Index& a, const Index& b);
 Index operator*(const Index& a, const Size& factor);
 
-// A loop variable in [0, extent), or ⌊operand / divisor⌋, or operand mod divisor.
+// A loop variable in [0, extent), or ⌊operand / divisor⌋, or operand mod divisor, or an index that a node reads from memory.
 struct Atom {
-  enum Kind : uint8_t { kVariable, kQuotient, kRemainder } kind = kVariable;
+  enum Kind : uint8_t { kVariable, kQuotient, kRemainder, kData } kind = kVariable;
   std::string name;  // variables, and what name_shared_atoms names
   Index operand;
   Size divisor;
+  NodeId node;                    // kData
   Size lowest, highest;           // inclusive bounds, as polynomials
   std::vector<AtomId> variables;  // that it depends on, sorted
   bool may_split = true;          // variables: whether `wanted_split` may name it
+  std::vector<NodeId> data;       // whose values it contains, each once
   int depth = 0;                  // of quotients and remainders inside each other; 0 for variables
 };
 
@@ -56,6 +61,8 @@ class IndexSpace {
   // A variable in [0, extent); its Index is just itself.
   AtomId add_variable(std::string name, const Size& extent, bool may_split = true);
   Index variable(AtomId atom) const;
+  // The value of a node, in [0, extent); it depends on `variables`.
+  AtomId add_data(NodeId node, const Size& extent, std::vector<AtomId> variables);
   Size extent(AtomId variable) const { return atoms_[variable].highest + 1; }
 
   // Floor division and its remainder by a positive size. Where the quotient cannot be simplified, a split of a variable that
@@ -81,8 +88,13 @@ class IndexSpace {
 
   // Replaces variables; quotients and remainders that contain them are built again.
   Index substitute(const Index& a, const std::vector<std::pair<AtomId, Index>>& replacements);
-  // True if the atom, or a quotient or remainder over it, occurs.
+  // True if the atom, or a quotient or remainder over it, or data that depends on it, occurs.
   bool depends_on(const Index& a, AtomId variable) const;
+  // The nodes whose values occur, each once.
+  std::vector<NodeId> data_of(const Index& a) const;
+  bool reads_data(const Index& a) const { return !data_of(a).empty(); }
+  // Asks anew what data depends on, after variables were replaced.
+  void set_data_variables(const std::function<std::vector<AtomId>(NodeId)>& variables_of);
 
   // Gives a quotient or remainder a name, to be computed once under it.
   void set_name(AtomId id, std::string name) { atoms_[id].name = std::move(name); }
@@ -100,6 +112,7 @@ class IndexSpace {
   std::pair<Index, Index> divide_terms(const Index& a, const Size& divisor) const;
   std::pair<Index, Index> split_terms(const Index& a, const Size& divisor) const;
   void want_split(const Index& rest, const Size& divisor);
+  std::vector<AtomId> variables_in(const Index& operand) const;
   Size bound(const Index& a, bool upper) const;
   bool has_indefinite_sign(const Index& a) const;
 

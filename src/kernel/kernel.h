@@ -30,16 +30,19 @@ struct Node {
     kSelect,    // in[0] where every guard ≥ 0, else in[1]
     kIndex,     // iota `op`: start + step · index
     kRandom,    // uniform or normal `op`, element number `index`
+    kChecked,   // in[0] as an index of a dimension of size `extent`; where it is none: `extent`, and `buffer` records that
     kReduce,    // result `result` of reduction `op`: accumulator `accumulator`, after its sweep
   } kind = kConstant;
   DType dtype = DType::kF32;
   OpId op;
-  std::vector<NodeId> in;
+  std::vector<NodeId> in;  // operands, then what `index` and `guard` read
   Literal constant;
   BufferId buffer;
   Index index;
   std::vector<Index> guard;  // all ≥ 0
   uint32_t accumulator = 0, result = 0;
+  Size extent;         // kChecked
+  uint32_t check = 0;  // kChecked: 1 + position in Program::checks; `index` is the element's number in the index operand
 };
 
 struct Store {
@@ -48,6 +51,9 @@ struct Store {
   NodeId value;
   std::vector<Index> guard;  // all ≥ 0
   bool last = false;         // not before every load of the row: it may overwrite what they read
+  // An update of what lies there, by any number of threads at once (`accumulate` kNone: by one of them).
+  bool update = false;
+  Accumulate accumulate = Accumulate::kNone;
 };
 
 // Tiled transpose: a block covers `rows` × `columns` elements, columns along the stores' innermost axis and rows along the innermost

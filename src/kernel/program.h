@@ -51,6 +51,12 @@ struct WorkspaceBuffer {
   int64_t offset = 0;                            // when every size is constant (Program::workspace_is_static)
 };
 
+// An index operand that kernels compare with what it selects from.
+struct IndexCheck {
+  std::string op;  // for messages: "'T5' (scatter)"
+  Shape shape;     // of the index operand
+};
+
 struct Program {
   std::string name;
   std::vector<Launch> launches;  // in order, on one stream
@@ -58,6 +64,7 @@ struct Program {
   // Static: buffers lie at their offsets in an arena of `workspace_bytes`. Else: one after the other, each rounded up to 256 bytes.
   bool workspace_is_static = true;
   int64_t workspace_bytes = 0;
+  std::vector<IndexCheck> checks;
   std::string cuda_source;    // the whole .cu file, host launcher included (guarded by !__CUDACC_RTC__)
   std::string header_source;  // the .h file
 };

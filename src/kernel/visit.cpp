@@ -9,6 +9,14 @@ bool inside_atom(const IndexSpace& space, const Index& index, AtomId v) {
                      [&](const auto& t) { return space[t.first].kind != Atom::kVariable && space.depends_on(space.variable(t.first), v); });
 }
 
+bool only_by_data(const IndexSpace& space, const Index& index, AtomId v) {
+  return std::all_of(index.terms.begin(), index.terms.end(), [&](const auto& t) {
+    const Atom& a = space[t.first];
+    if (a.kind == Atom::kData || !space.depends_on(space.variable(t.first), v)) return true;
+    return a.kind != Atom::kVariable && !a.data.empty() && only_by_data(space, a.operand, v);
+  });
+}
+
 bool uniform_over(const IndexSpace& space, const Index& guard, AtomId v, int width) {
   if (width == 1) return true;
   if (inside_atom(space, guard, v)) return false;
@@ -45,6 +53,45 @@ std::vector<bool> independent_nodes(const Part& part, AtomId v) {
   return independent;
 }
 
+std::vector<std::vector<AtomId>> variables_of_nodes(const Part& part, const std::vector<AtomId>& positions) {
+  std::vector<std::vector<AtomId>> all(part.nodes.size());
+  for (size_t i = 0; i < part.nodes.size(); ++i) {
+    const Node& n = part.nodes[NodeId(i)];
+    std::vector<AtomId>& mine = all[i];
+    auto add = [&](const std::vector<AtomId>& more) { mine.insert(mine.end(), more.begin(), more.end()); };
+    auto add_index = [&](const Index& index) {
+      for (const auto& [atom, c] : index.terms) add(part.space[atom].variables);
+    };
+    add_index(n.index);
+    for (const Index& g : n.guard) add_index(g);
+    for (NodeId in : n.in) add(all[in.index]);
+    if (n.kind == Node::kReduce) {
+      add(all[part.sweep->accumulators[n.accumulator].operand.index]);
+      std::erase_if(mine, [&](AtomId v) { return std::find(positions.begin(), positions.end(), v) != positions.end(); });
+    }
+    std::sort(mine.begin(), mine.end());
+    mine.erase(std::unique(mine.begin(), mine.end()), mine.end());
+  }
+  return all;
+}
+
+void refresh_data(Part& part) {
+  bool any = false;
+  for (size_t i = 0; i < part.space.size(); ++i) any = any || part.space[AtomId(i)].kind == Atom::kData;
+  if (!any) return;
+  std::vector<AtomId> positions;
+  if (part.sweep) positions = part.sweep->dims;
+  if (part.sweep && part.lane.valid() && !part.sweep->across) positions.push_back(part.lane);
+  // Data reads data: from the inside out, as nodes stand.
+  std::vector<std::vector<AtomId>> variables;
+  for (size_t round = 0; round <= part.space.size(); ++round) {
+    auto now = variables_of_nodes(part, positions);
+    if (now == variables) return;
+    variables = std::move(now);
+    part.space.set_data_variables([&](NodeId n) { return variables[n.index]; });
+  }
+}
+
 std::vector<bool> along_row(const Part& part) {
   std::vector<AtomId> variables = part.sweep->dims;
   if (part.lane.valid() && !part.sweep->across) variables.push_back(part.lane);
@@ -59,6 +106,11 @@ std::vector<bool> along_row(const Part& part) {
                std::any_of(n.in.begin(), n.in.end(), [&](NodeId in) { return along[in.index]; });
   }
   return along;
+}
+
+bool is_along(const Part& part, const Store& store) {
+  return along_row(part)[store.value.index] ||
+         std::any_of(part.sweep->dims.begin(), part.sweep->dims.end(), [&](AtomId v) { return part.space.depends_on(store.index, v); });
 }
 
 std::vector<int> phases(const Part& part) {
@@ -95,6 +147,8 @@ int64_t node_cost(const Graph& graph, const Node& node) {
       return 2;
     case Node::kRandom:
       return 60;
+    case Node::kChecked:
+      return 3;
     case Node::kReduce:
       return 1;
     case Node::kOp:
@@ -140,7 +194,7 @@ void name_shared_atoms(Part& part) {
     const Index atom = part.space.variable(id);
     const bool in_sweep = part.sweep && std::any_of(part.sweep->dims.begin(), part.sweep->dims.end(),
                                                     [&](AtomId v) { return part.space.depends_on(atom, v); });
-    const bool varies = in_sweep || (part.lane.valid() && part.space.depends_on(atom, part.lane)) ||
+    const bool varies = in_sweep || part.space.reads_data(atom) || (part.lane.valid() && part.space.depends_on(atom, part.lane)) ||
                         (part.serial.valid() && part.space.depends_on(atom, part.serial));
     if (!inside[i] || part.space[id].kind == Atom::kVariable || varies || part.tile) continue;
     part.shared_atoms.push_back(id);

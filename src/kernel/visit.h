@@ -43,6 +43,9 @@ void for_each_access(const Part& part, const Kernel& kernel, F&& f) {
 // True if the index contains a quotient or remainder over the variable.
 bool inside_atom(const IndexSpace& space, const Index& index, AtomId v);
 
+// True if the index contains `v` only by way of data: such a guard is asked lane by lane.
+bool only_by_data(const IndexSpace& space, const Index& index, AtomId v);
+
 // True if `width` neighbouring values of `v`, the first a multiple of it, give the guard one answer.
 bool uniform_over(const IndexSpace& space, const Index& guard, AtomId v, int width);
 
@@ -52,9 +55,17 @@ Index without_lane(const IndexSpace& space, const Index& guard, AtomId lane, int
 // Per node: true when neither it nor what it is computed from depends on `v` (on any variable, when `v` is invalid).
 std::vector<bool> independent_nodes(const Part& part, AtomId v);
 
+// Per node the loop variables that its value depends on, sorted; `positions`: those that reductions run over.
+std::vector<std::vector<AtomId>> variables_of_nodes(const Part& part, const std::vector<AtomId>& positions);
+// After variables were replaced: what the part's data depends on.
+void refresh_data(Part& part);
+
 // Per node: true when its value changes along a row: it, or what it is computed from (reductions apart), depends on a variable of the
 // sweep.
 std::vector<bool> along_row(const Part& part);
+
+// True if the store writes something for every position of a row.
+bool is_along(const Part& part, const Store& store);
 
 // Per node: the sweep during which it is known, reductions being known after theirs.
 std::vector<int> phases(const Part& part);

@@ -14,6 +14,7 @@ struct KernelInput {
   const Target& target;
   const IdVec<ValueId, bool>& computed;           // values that the kernel computes
   std::function<Place(ValueId)> place;            // of values it reads
+  std::function<CheckPlace(OpId)> check;          // where the indices of an op are recorded that are out of range
   std::function<KernelArg(const Size&)> scratch;  // memory of so many bytes for this kernel alone
   struct Stored {
     ValueId value;

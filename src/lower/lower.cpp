@@ -6,8 +6,10 @@
 
 #include "kernel/visit.h"
 #include "lower/columns.h"
+#include "lower/online.h"
 #include "lower/pointwise.h"
 #include "lower/rows.h"
+#include "lower/scatter.h"
 #include "lower/workspace.h"
 #include "support/check.h"
 
@@ -28,12 +30,30 @@ struct Location {
   std::vector<Size> strides;
 };
 
+// A place that waits for a value.
+struct Destination {
+  ValueId value;
+  KernelArg arg;
+  std::vector<Size> strides;
+};
+
+// A kernel whose parameters are still being found.
+struct Draft {
+  Kernel kernel;
+  std::map<ValueId, BufferId> reads;
+  BufferId record;
+};
+
+bool is_stage(OpKind kind) { return info(kind).category == OpCategory::kScatter; }
+bool same_place(const KernelArg& a, const KernelArg& b) { return a.kind == b.kind && a.index == b.index; }
+
 class Lowering {
  public:
-  Lowering(const Graph& graph, const Segmentation& segmentation, const Target& target)
+  Lowering(const Graph& graph, const Segmentation& segmentation, const Target& target, const LowerOptions& options)
       : graph_(graph),
         segmentation_(segmentation),
         target_(target),
+        options_(options),
         last_reader_(graph.values.size(), 0),
         outputs_of_(graph.values.size()) {
     program_.name = graph.name;
@@ -52,7 +72,7 @@ class Lowering {
       lower_segment(static_cast<uint32_t>(s), s < segmentation_.segments.size() ? segmentation_.segments[s] : Segment{});
     for (Launch& copy : copies_) program_.launches.push_back(std::move(copy));
     place_workspace(program_);
-    return {std::move(program_), std::move(kernels_)};
+    return {std::move(program_), std::move(kernels_), {}};
   }
 
  private:
@@ -63,37 +83,207 @@ class Lowering {
         for (ValueId v : graph_[op].out)
           if (v.valid()) computed[v] = true;
     const size_t first = kernels_.size();
-    std::vector<ValueId> roots = roots_of(id, segment);
-    if (!lower_columns(id, segment, computed, roots) && !lower_fused(id, computed, roots, false)) {
-      // One kernel each for the reductions, then one for what follows: only their results are stored in between.
-      for (OpId op : segment.ops) {
-        if (info(graph_[op].kind).category != OpCategory::kReduction) continue;
-        std::vector<ValueId> results;
-        for (ValueId v : graph_[op].out)
-          if (v.valid()) results.push_back(v);
-        lower_fused(id, computed, results, true);
-        for (ValueId v : results) {
-          computed[v] = false;
-          std::erase(roots, v);
-        }
-      }
-      lower_fused(id, computed, roots, true);
-    }
+    std::vector<Destination> wanted = destinations_of(id, roots_of(id, segment));
+    for (OpId op : ops_before(computed, wanted))
+      if (is_stage(graph_[op].kind)) lower_stage(id, segment, computed, op, wanted);
+    const bool staged = std::any_of(segment.ops.begin(), segment.ops.end(), [&](OpId op) { return is_stage(graph_[op].kind); });
+    if (!staged && lower_columns(id, segment, computed, wanted)) wanted.clear();
+    lower_values(id, computed, std::move(wanted));
     for (size_t k = first; k < kernels_.size(); ++k) protect_aliases(id, k);
     for (size_t k = first; k < kernels_.size(); ++k) add_launch(kernels_[k]);
   }
 
+  // Stores values: in as few kernels as can hold them, else one kernel each for the reductions before, whose results alone are stored
+  // in between.
+  void lower_values(uint32_t id, IdVec<ValueId, bool>& computed, std::vector<Destination> wanted) {
+    if (wanted.empty() || lower_fused(id, computed, wanted, false)) return;
+    for (OpId op : ops_before(computed, wanted)) {
+      if (info(graph_[op].kind).category != OpCategory::kReduction) continue;
+      std::vector<Destination> own;
+      for (ValueId v : graph_[op].out)
+        if (v.valid()) take(id, wanted, v, own);
+      lower_fused(id, computed, own, true);
+      for (const Destination& d : own) computed[d.value] = false;
+    }
+    lower_fused(id, computed, wanted, true);
+  }
+
+  // The ops that a segment still evaluates on the way to the wanted values, operands first.
+  std::vector<OpId> ops_before(const IdVec<ValueId, bool>& computed, const std::vector<Destination>& wanted) const {
+    std::vector<OpId> order;
+    std::set<OpId> seen;
+    std::vector<std::pair<OpId, size_t>> open;  // and the next operand to look at
+    auto visit = [&](ValueId v) {
+      if (v.valid() && computed[v] && seen.insert(graph_[v].def).second) open.emplace_back(graph_[v].def, 0);
+    };
+    for (const Destination& d : wanted) {
+      visit(d.value);
+      while (!open.empty()) {
+        auto& [op, next] = open.back();
+        if (next < graph_[op].in.size()) {
+          visit(graph_[op].in[next++].value);
+        } else {
+          order.push_back(op);
+          open.pop_back();
+        }
+      }
+    }
+    return order;
+  }
+
+  // Moves the destinations of a value from one list to another; a value that has none gets workspace.
+  void take(uint32_t id, std::vector<Destination>& from, ValueId v, std::vector<Destination>& to) {
+    const size_t before = to.size();
+    for (const Destination& d : from)
+      if (d.value == v) to.push_back(d);
+    std::erase_if(from, [&](const Destination& d) { return d.value == v; });
+    if (to.size() == before) to.push_back(workspace_for(id, v, id));
+  }
+
+  Destination workspace_for(uint32_t id, ValueId v, uint32_t last) {
+    const std::vector<Size> strides = row_major_strides(graph_[v].shape);
+    const KernelArg arg = new_workspace(element_count(graph_[v].shape) * Size(bytes_of(graph_[v].dtype)), id, last);
+    locations_[v] = {arg, strides};
+    return {v, arg, strides};
+  }
+
+  // --- stages: ops whose result is in memory before anything reads it
+
+  void lower_stage(uint32_t id, const Segment& segment, IdVec<ValueId, bool>& computed, OpId op, std::vector<Destination>& wanted) {
+    const size_t first = info(graph_[op].kind).category == OpCategory::kScatter ? 1 : 0;  // (what it starts from is stored first)
+    for (size_t i = first; i < graph_[op].in.size(); ++i)
+      if (const Operand& o = graph_[op].in[i]; o.is_value()) settle_reductions(id, computed, o.value, wanted);
+    lower_scatter_stage(id, segment, computed, op, wanted);
+  }
+
+  // An operand that needs reductions is stored before.
+  void settle_reductions(uint32_t id, IdVec<ValueId, bool>& computed, ValueId v, std::vector<Destination>& wanted) {
+    const std::vector<OpId> before = ops_before(computed, {{v, {}, {}}});
+    if (std::none_of(before.begin(), before.end(), [&](OpId b) { return info(graph_[b].kind).category == OpCategory::kReduction; })) return;
+    std::vector<Destination> own;
+    take(id, wanted, v, own);
+    lower_values(id, computed, std::move(own));
+    computed[v] = false;
+  }
+
+  // What it starts from is stored where the result is to be, unless it lies there already; then the updates.
+  void lower_scatter_stage(uint32_t id, const Segment& segment, IdVec<ValueId, bool>& computed, OpId op, std::vector<Destination>& wanted) {
+    const ValueId x = graph_[op].in[0].value, v = graph_[op].out[0];
+    const Destination to = scatter_destination(id, segment, op, wanted);
+    const auto at = locations_.find(x);
+    const bool there =
+        !computed[x] && at != locations_.end() && (same_place(at->second.arg, to.arg) || updates_in_place(id, segment, op, to));
+    if (!there) lower_values(id, computed, {{x, to.arg, to.strides}});
+    Draft draft;
+    draft.kernel.segment = id;
+    Buffer target{to.arg, graph_[v].dtype, graph_[v].name};
+    target.read = target.written = true;
+    const BufferId buffer = draft.kernel.buffers.push(std::move(target));
+    lower_scatter(input_for(id, computed, draft, {}), op, buffer, to.strides, draft.kernel);
+    add_kernel(std::move(draft.kernel));
+    locations_[v] = {to.arg, to.strides};
+    computed[v] = false;
+    std::erase_if(wanted, [&](const Destination& d) { return d.value == v && same_place(d.arg, to.arg); });
+  }
+
+  Destination scatter_destination(uint32_t id, const Segment& segment, OpId op, const std::vector<Destination>& wanted) {
+    const ValueId v = graph_[op].out[0];
+    if (const auto it = scatter_places_.find(v); it != scatter_places_.end()) return it->second;
+    return scatter_places_.emplace(v, choose_scatter_destination(id, segment, op, wanted)).first->second;
+  }
+
+  // An output of its own, best the one that lies over an input; else where the scatter lies that alone goes on from here.
+  Destination choose_scatter_destination(uint32_t id, const Segment& segment, OpId op, const std::vector<Destination>& wanted) {
+    const ValueId v = graph_[op].out[0];
+    const Destination* best = nullptr;
+    for (const Destination& d : wanted)
+      if (d.value == v && (!best || (d.arg.kind == KernelArg::kOutput && graph_.outputs[d.arg.index].alias))) best = &d;
+    if (best) return *best;
+    OpId next;
+    int readers = 0;
+    for (const auto* ops : {&segment.ops, &segment.recomputed})
+      for (OpId user : *ops)
+        for (const Operand& o : graph_[user].in)
+          if (o.value == v) ++readers, next = user;
+    if (readers != 1 || info(graph_[next].kind).category != OpCategory::kScatter || graph_[next].in[0].value != v)
+      return workspace_for(id, v, id);
+    const Destination shared = scatter_destination(id, segment, next, wanted);
+    return {v, shared.arg, shared.strides};
+  }
+
+  // True if the output lies over x and nothing else needs x from then on.
+  bool updates_in_place(uint32_t id, const Segment& segment, OpId op, const Destination& to) const {
+    const ValueId x = graph_[op].in[0].value;
+    if (to.arg.kind != KernelArg::kOutput || !graph_.outputs[to.arg.index].alias) return false;
+    if (graph_.inputs[*graph_.outputs[to.arg.index].alias].value != x || last_reader_[x] > id) return false;
+    const std::vector<ValueId> roots = roots_of(id, segment);
+    int readers = static_cast<int>(std::count(roots.begin(), roots.end(), x));
+    for (const auto* ops : {&segment.ops, &segment.recomputed})
+      for (OpId user : *ops)
+        for (const Operand& o : graph_[user].in) readers += o.value == x;
+    return readers == 1;
+  }
+
+  KernelInput input_for(uint32_t id, const IdVec<ValueId, bool>& computed, Draft& draft, const std::vector<Destination>& wanted) {
+    auto place = [this, &draft](ValueId v) {
+      const auto at = locations_.find(v);
+      FUSEC_CHECK(at != locations_.end(), "'" + graph_[v].name + "' is read before any segment stored it");
+      const auto [it, is_new] = draft.reads.try_emplace(v, BufferId());
+      if (is_new) {
+        Buffer b{at->second.arg, graph_[v].dtype, graph_[v].name};
+        b.read = true;
+        it->second = draft.kernel.buffers.push(std::move(b));
+      }
+      return Place{it->second, at->second.strides, at->second.arg.kind == KernelArg::kScalar};
+    };
+    auto check = [this, &draft](OpId op) { return check_place(op, draft); };
+    auto scratch = [this, id](const Size& bytes) { return new_workspace(bytes, id, id); };
+    KernelInput input{graph_, target_, computed, place, check, scratch, {}};
+    for (const Destination& d : wanted) {
+      Buffer b{d.arg, graph_[d.value].dtype, graph_[d.value].name};
+      b.written = true;
+      input.stores.push_back({d.value, draft.kernel.buffers.push(std::move(b)), d.strides});
+    }
+    return input;
+  }
+
+  CheckPlace check_place(OpId op, Draft& draft) {
+    if (!options_.check_indices) return {};
+    if (!draft.record.valid()) {
+      Buffer b{{KernelArg::kErrorFlag, 0}, DType::kI64, "index_error"};
+      b.read = b.written = true;
+      draft.record = draft.kernel.buffers.push(std::move(b));
+    }
+    const auto [it, is_new] = check_numbers_.try_emplace(op, static_cast<uint32_t>(program_.checks.size() + 1));
+    if (is_new) {
+      const Op& o = graph_[op];
+      const std::string& name = o.origin.empty() ? graph_.name_of(op) : o.origin;
+      program_.checks.push_back(
+          {"'" + name + "' (" + std::string(name_of(o.kind)) + ")", graph_[o.in[o.kind == OpKind::kEmbedding ? 0 : 1].value].shape});
+    }
+    return {draft.record, it->second};
+  }
+
   // Reductions over the leading dims that one pass over the rows of their operands can serve beside what is stored of these rows. What
   // waits for their results comes in a second kernel. False, and nothing done, where there are none.
-  bool lower_columns(uint32_t id, const Segment& segment, const IdVec<ValueId, bool>& computed, const std::vector<ValueId>& roots) {
+  bool lower_columns(uint32_t id, const Segment& segment, const IdVec<ValueId, bool>& computed, const std::vector<Destination>& wanted) {
+    std::vector<ValueId> roots;
+    for (const Destination& d : wanted)
+      if (std::find(roots.begin(), roots.end(), d.value) == roots.end()) roots.push_back(d.value);
     const ColumnPlan plan = plan_columns(graph_, segment, computed, roots);
     if (plan.columns.empty()) return false;
+    auto part_of = [&](const std::vector<ValueId>& values) {
+      std::vector<Destination> some;
+      for (const Destination& d : wanted)
+        if (std::find(values.begin(), values.end(), d.value) != values.end()) some.push_back(d);
+      return some;
+    };
     const size_t workspace_before = program_.workspace.size();
-    Kernel kernel;
-    kernel.segment = id;
-    std::map<ValueId, BufferId> reads;
-    KernelInput input = input_of(id, computed, plan.row_roots, kernel, reads);
+    Draft draft;
+    draft.kernel.segment = id;
+    KernelInput input = input_for(id, computed, draft, part_of(plan.row_roots));
     RowParts rows = trace_rows_with_columns(input, plan.columns);
+    Kernel& kernel = draft.kernel;
     if (!rows.refused.valid()) {
       kernel.parts = std::move(rows.parts);
       keep_order(kernel);
@@ -105,23 +295,23 @@ class Lowering {
           partials[plan.columns[c]] = {kernel.buffers[a.partials].arg, a.dtype, Size(int64_t{sweep.blocks} * sweep.rows)};
         }
         add_kernel(std::move(kernel));
-        FUSEC_CHECK(lower_fused(id, computed, plan.column_roots, true, partials), "the results of columns have no kernel");
+        FUSEC_CHECK(lower_fused(id, computed, part_of(plan.column_roots), true, partials), "the results of columns have no kernel");
         return true;
       }
     }
-    roll_back(workspace_before, plan.row_roots);
+    program_.workspace.resize(workspace_before);
     return false;
   }
 
-  // Kernels that compute `roots` and store them: one for each part that sweeps over rows, one for all that does not. False, and
-  // nothing done, when a reduction is refused.
-  bool lower_fused(uint32_t id, const IdVec<ValueId, bool>& computed, const std::vector<ValueId>& roots, bool alone,
+  // Kernels that compute the wanted values and store them: one for each part that sweeps over rows, one for all that does not. False,
+  // and nothing done, when a reduction is refused.
+  bool lower_fused(uint32_t id, const IdVec<ValueId, bool>& computed, const std::vector<Destination>& wanted, bool alone,
                    const std::map<OpId, Partial>& partials = {}) {
     const size_t workspace_before = program_.workspace.size();
-    Kernel kernel;
+    Draft draft;
+    Kernel& kernel = draft.kernel;
     kernel.segment = id;
-    std::map<ValueId, BufferId> reads;
-    KernelInput input = input_of(id, computed, roots, kernel, reads);
+    KernelInput input = input_for(id, computed, draft, wanted);
     for (const auto& [op, partial] : partials) {
       Buffer b{partial.arg, partial.dtype, "partial"};
       b.read = true;
@@ -131,51 +321,32 @@ class Lowering {
     std::vector<KernelInput::Stored> pointwise;
     RowParts rows = trace_rows(input, pointwise, true);
     const bool few = std::any_of(rows.parts.begin(), rows.parts.end(), [&](const Part& p) { return too_few_rows(p, target_); });
-    if (!alone && (rows.refused.valid() || few)) {
-      roll_back(workspace_before, roots);
-      return false;
-    }
+    if (!alone && (rows.refused.valid() || few)) return false;
     FUSEC_CHECK(!rows.refused.valid(), "no schedule for '" + (rows.refused.valid() ? graph_.name_of(rows.refused) : "") + "'");
     std::vector<Kernel> swept = schedule_parts_by_rows(rows, kernel, scratch);
     if (!alone && std::any_of(swept.begin(), swept.end(), reads_once_more)) {
-      roll_back(workspace_before, roots);
+      program_.workspace.resize(workspace_before);
       return false;
     }
-    // A mean that is known first costs a sweep more: too dear where that reads memory again.
+    // Where a row cannot be held, a sweep less is worth more arithmetic.
+    auto reschedule = [&] {
+      program_.workspace.resize(workspace_before);
+      swept = schedule_parts_by_rows(rows, kernel, scratch);
+    };
     if (std::any_of(swept.begin(), swept.end(), reads_for_deviations)) {
       pointwise.clear();
       rows = trace_rows(input, pointwise, false);
-      swept = schedule_parts_by_rows(rows, kernel, scratch);
+      reschedule();
     }
+    bool online = false;
+    for (size_t k = 0; k < rows.parts.size(); ++k)
+      if (!swept[k].parts[0].sweep->held) online = make_online(graph_, rows.parts[k]) || online;
+    if (online) reschedule();
     for (Kernel& one : swept) add_kernel(std::move(one));
     input.stores = std::move(pointwise);
     lower_pointwise(input, kernel);
     add_kernel(std::move(kernel));
     return true;
-  }
-
-  KernelInput input_of(uint32_t id, const IdVec<ValueId, bool>& computed, const std::vector<ValueId>& roots, Kernel& kernel,
-                       std::map<ValueId, BufferId>& reads) {
-    auto place = [this, &kernel, &reads](ValueId v) {
-      const auto at = locations_.find(v);
-      FUSEC_CHECK(at != locations_.end(), "'" + graph_[v].name + "' is read before any segment stored it");
-      const auto [it, is_new] = reads.try_emplace(v, BufferId());
-      if (is_new) {
-        Buffer b{at->second.arg, graph_[v].dtype, graph_[v].name};
-        b.read = true;
-        it->second = kernel.buffers.push(std::move(b));
-      }
-      return Place{it->second, at->second.strides, at->second.arg.kind == KernelArg::kScalar};
-    };
-    auto scratch = [this, id](const Size& bytes) { return new_workspace(bytes, id, id); };
-    return {graph_, target_, computed, place, scratch, stores_of(id, roots, kernel)};
-  }
-
-  // Undoes what input_of and schedules reserved.
-  void roll_back(size_t workspace, const std::vector<ValueId>& roots) {
-    program_.workspace.resize(workspace);
-    for (ValueId v : roots)
-      if (graph_[v].def.valid()) locations_.erase(v);
   }
 
   std::vector<Kernel> schedule_parts_by_rows(const RowParts& rows, const Kernel& kernel,
@@ -201,9 +372,10 @@ class Lowering {
   }
 
   static bool reads_for_deviations(const Kernel& kernel) {
-    const Sweep& sweep = *kernel.parts[0].sweep;
-    return !sweep.held && sweep.staged.empty() &&
-           std::any_of(sweep.accumulators.begin(), sweep.accumulators.end(),
+    const Part& part = kernel.parts[0];
+    const bool stores_rows = std::any_of(part.stores.begin(), part.stores.end(), [&](const Store& s) { return is_along(part, s); });
+    return !part.sweep->held && (part.sweep->staged.empty() || !stores_rows) &&
+           std::any_of(part.sweep->accumulators.begin(), part.sweep->accumulators.end(),
                        [](const Accumulator& a) { return a.kind == Accumulator::kDeviations; });
   }
 
@@ -235,27 +407,18 @@ class Lowering {
     return values;
   }
 
-  // A buffer for each place that needs one of the values, which segment `id` stores.
-  std::vector<KernelInput::Stored> stores_of(uint32_t id, const std::vector<ValueId>& values, Kernel& kernel) {
-    std::vector<KernelInput::Stored> stored;
-    auto add = [&](ValueId v, KernelArg arg, std::vector<Size> strides) {
-      Buffer b{arg, graph_[v].dtype, graph_[v].name};
-      b.written = true;
-      stored.push_back({v, kernel.buffers.push(std::move(b)), std::move(strides)});
-    };
+  // Each place that needs one of the values, which segment `id` stores.
+  std::vector<Destination> destinations_of(uint32_t id, const std::vector<ValueId>& values) {
+    std::vector<Destination> places;
     for (ValueId v : values) {
       for (uint32_t k : outputs_of_[v]) {
-        add(v, {KernelArg::kOutput, k}, strides_of(graph_, graph_.outputs[k]));
-        if (graph_[v].def.valid()) locations_.try_emplace(v, Location{{KernelArg::kOutput, k}, strides_of(graph_, graph_.outputs[k])});
+        const std::vector<Size> strides = strides_of(graph_, graph_.outputs[k]);
+        places.push_back({v, {KernelArg::kOutput, k}, strides});
+        if (graph_[v].def.valid()) locations_.try_emplace(v, Location{{KernelArg::kOutput, k}, strides});
       }
-      if (!outputs_of_[v].empty()) continue;
-      const std::vector<Size> strides = row_major_strides(graph_[v].shape);
-      const KernelArg arg =
-          new_workspace(element_count(graph_[v].shape) * Size(bytes_of(graph_[v].dtype)), id, std::max(id, last_reader_[v]));
-      locations_[v] = {arg, strides};
-      add(v, arg, strides);
+      if (outputs_of_[v].empty()) places.push_back(workspace_for(id, v, std::max(id, last_reader_[v])));
     }
-    return stored;
+    return places;
   }
 
   KernelArg new_workspace(const Size& bytes, uint32_t first, uint32_t last) {
@@ -310,6 +473,7 @@ class Lowering {
   bool reads_elsewhere(const Kernel& kernel, BufferId out, uint32_t input) const {
     for (const Part& part : kernel.parts) {
       if (part.sweep && part.sweep->split > 1) return true;
+      const bool updates = std::any_of(part.stores.begin(), part.stores.end(), [](const Store& s) { return s.update; });
       const std::vector<bool> along = part.sweep ? along_row(part) : std::vector<bool>();
       auto stored_here = [&](const Index& index) {
         return std::any_of(part.stores.begin(), part.stores.end(), [&](const Store& s) { return s.buffer == out && s.index == index; });
@@ -323,7 +487,7 @@ class Lowering {
                                                      [&](const auto& s) { return s.load == NodeId(i); });
         // All threads of a row read what is the same along it, and threads without a row of their own read the last one's.
         const bool shared = part.sweep && ((part.sweep->group > 1 && !along[i]) || !rows_fill_blocks(part));
-        if (staged || shared || !stored_here(n.index)) return true;
+        if (staged || updates || shared || !stored_here(n.index)) return true;
       }
     }
     return false;
@@ -409,6 +573,7 @@ class Lowering {
   const Graph& graph_;
   const Segmentation& segmentation_;
   const Target& target_;
+  const LowerOptions& options_;
   Program program_;
   std::vector<Kernel> kernels_;
   std::map<ValueId, Location> locations_;
@@ -416,12 +581,21 @@ class Lowering {
   IdVec<ValueId, std::vector<uint32_t>> outputs_of_;
   std::vector<Launch> copies_;
   std::map<uint32_t, int> kernels_of_segment_;
+  std::map<OpId, uint32_t> check_numbers_;
+  std::map<ValueId, Destination> scatter_places_;
 };
 
 }  // namespace
 
-Lowered lower(const Graph& graph, const Segmentation& segmentation, const Target& target) {
-  return Lowering(graph, segmentation, target).run();
+Lowered lower(const Graph& graph, const Segmentation& segmentation, const Target& target, const LowerOptions& options) {
+  Lowered lowered;
+  lowered.graph = graph;
+  Segmentation widened = segmentation;
+  widen_scatters(lowered.graph, widened);
+  Lowered made = Lowering(lowered.graph, widened, target, options).run();
+  lowered.program = std::move(made.program);
+  lowered.kernels = std::move(made.kernels);
+  return lowered;
 }
 
 }  // namespace fusec

@@ -1,4 +1,5 @@
-// Segmentation → kernels and the launches that run them: one kernel per segment.
+// Segmentation → kernels and the launches that run them: one kernel per segment, several where one has
+// to be finished before the next.
 #pragma once
 
 #include <vector>
@@ -11,12 +12,18 @@
 
 namespace fusec {
 
+struct LowerOptions {
+  bool check_indices = true;   // compare each index with the size that it selects from
+  bool deterministic = false;  // updates of one element in one order
+};
+
 struct Lowered {
   Program program;              // its text still empty
-  std::vector<Kernel> kernels;  // one per segment that launches one
+  std::vector<Kernel> kernels;  // those of a segment stand together, in launch order
+  Graph graph;                  // whose ops the kernels name: the given one, some ops spelled out
 };
 
 // `graph` is verified, without composites, and every op has a lowering.
-Lowered lower(const Graph& graph, const Segmentation& segmentation, const Target& target);
+Lowered lower(const Graph& graph, const Segmentation& segmentation, const Target& target, const LowerOptions& options);
 
 }  // namespace fusec

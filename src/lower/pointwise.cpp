@@ -90,7 +90,7 @@ class PartBuilder {
   const Shape& shape() const { return input_.graph[stores_[0]->value].shape; }
 
   void trace(Part& part, const std::vector<Index>& indices, AtomId unrolled) {
-    Tracer tracer(input_.graph, input_.computed, input_.place, part);
+    Tracer tracer(input_.graph, input_.computed, input_.place, input_.check, part);
     const int64_t copies = unrolled.valid() ? part.space.extent(unrolled).value() : 1;
     for (int64_t c = 0; c < copies; ++c) {
       std::vector<Index> here = indices;

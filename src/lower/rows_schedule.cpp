@@ -108,6 +108,7 @@ bool skew(Part& part, const Kernel& kernel) {
   const Index first = (space.variable(sweep.dims[0]) + space.quotient(*base, width)) * Size(width) - *base;
   const Index position = first + space.variable(part.lane);
   for_each_index(part, [&](Index& index) { index = space.substitute(index, {{x, position}}); });
+  refresh_data(part);
   sweep.skewed = first;
   return true;
 }

@@ -60,7 +60,7 @@ int preferred_vector(const Part& part, const Kernel& kernel, AtomId v) {
 
 bool guards_uniform(const Part& part, AtomId v, int width) {
   bool ok = true;
-  for_each_guard(part, [&](const Index& g) { ok = ok && uniform_over(part.space, g, v, width); });
+  for_each_guard(part, [&](const Index& g) { ok = ok && (uniform_over(part.space, g, v, width) || only_by_data(part.space, g, v)); });
   return ok;
 }
 
@@ -79,6 +79,7 @@ void apply_vector(Part& part, std::vector<AtomId>& dims, int width) {
   part.has_tail = !whole;
   for_each_index(part, [&](Index& index) { index = part.space.substitute(index, {{x, replacement}}); });
   for_each_guard(part, [&](Index& g) { g = without_lane(part.space, g, part.lane, width); });
+  refresh_data(part);
 }
 
 namespace {
@@ -151,6 +152,7 @@ void apply_serial(Part& part, AtomId v, int repeats) {
   *std::find(part.dims.begin(), part.dims.end(), v) = outer;
   const Index replacement = part.space.variable(outer) * Size(repeats) + part.space.variable(part.serial);
   for_each_index(part, [&](Index& index) { index = part.space.substitute(index, {{v, replacement}}); });
+  refresh_data(part);
 }
 
 int64_t bytes_loaded(const Part& part) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "kernel/visit.h"
 #include "support/check.h"
 
 namespace fusec {
@@ -50,6 +51,12 @@ uint32_t Tracer::with_guards(uint32_t guard, const std::vector<Index>& more) {
 }
 
 NodeId Tracer::intern(Node node) {
+  auto read = [&](const Index& index) {
+    for (NodeId data : part_.space.data_of(index))
+      if (std::find(node.in.begin(), node.in.end(), data) == node.in.end()) node.in.push_back(data);
+  };
+  read(node.index);
+  for (const Index& g : node.guard) read(g);
   size_t h = mix(static_cast<size_t>(node.kind), static_cast<size_t>(node.dtype));
   for (NodeId n : node.in) h = mix(h, n.index);
   h = mix(mix(h, hash_of(node.index)), mix(node.buffer.index, hash_of(node.guard)));
@@ -60,7 +67,8 @@ NodeId Tracer::intern(Node node) {
     const bool same_op = n.op == node.op || (n.op.valid() && node.op.valid() && graph_[n.op].kind == graph_[node.op].kind &&
                                              graph_.attrs(graph_[n.op]) == graph_.attrs(graph_[node.op]));
     if (n.kind == node.kind && n.dtype == node.dtype && n.in == node.in && n.index == node.index && n.buffer == node.buffer &&
-        n.guard == node.guard && n.constant == node.constant && n.accumulator == node.accumulator && n.result == node.result && same_op)
+        n.guard == node.guard && n.constant == node.constant && n.accumulator == node.accumulator && n.result == node.result &&
+        n.extent == node.extent && n.check == node.check && same_op)
       return id;
   }
   bucket.push_back(part_.nodes.push(std::move(node)));
@@ -268,7 +276,9 @@ Tracer::Recipe Tracer::recipe(const Request& request) {
   Recipe out;
   out.node.dtype = graph_[request.value].dtype;
   out.node.op = id;
-  if (rows_ && info(op.kind).category == OpCategory::kReduction) {
+  if (info(op.kind).category == OpCategory::kGather) {
+    recipe_gather(id, request, out);
+  } else if (rows_ && info(op.kind).category == OpCategory::kReduction) {
     recipe_reduction(id, request, out);
   } else if (op.kind == OpKind::kPad) {
     recipe_pad(op, request, out);
@@ -336,7 +346,9 @@ void Tracer::recipe_reduction(OpId id, const Request& request, Recipe& out) {
     return std::any_of(rows_->positions.begin(), rows_->positions.end(), [&](AtomId v) { return part_.space.depends_on(i, v); });
   };
   const std::vector<Index> row = lists_[request.tuple];
-  rows_->rows.push_back(row);
+  // A row that data chooses would be reduced once for each time it is chosen.
+  const bool chosen = std::any_of(row.begin(), row.end(), [&](const Index& i) { return part_.space.reads_data(i); });
+  if (!chosen) rows_->rows.push_back(row);
   Shape extents;
   for (int64_t d : dims) extents.push_back(shape[static_cast<size_t>(d)]);
   if (element_count(extents).is(0)) {
@@ -347,7 +359,7 @@ void Tracer::recipe_reduction(OpId id, const Request& request, Recipe& out) {
   const auto before = rows_->reduced_before.find(id);
   const bool in_parts = before != rows_->reduced_before.end();
   const auto positions = rows_->position_of(in_parts ? Shape{before->second.parts} : extents);
-  if (!positions || std::any_of(row.begin(), row.end(), along)) {
+  if (!positions || chosen || std::any_of(row.begin(), row.end(), along)) {
     rows_->refused = id;
     out.forward = true;
     out.operands.push_back(constant(Literal{int64_t{0}}, out.node.dtype));
@@ -395,6 +407,65 @@ void Tracer::recipe_reduction(OpId id, const Request& request, Recipe& out) {
   out.accumulator = std::move(a);
 }
 
+// The checked index as part of other indices.
+Index Tracer::checked(OpId op, NodeId value, const Index& position, const Size& extent, uint32_t guard, std::vector<Index>& more) {
+  const CheckPlace place = check_(op);
+  Node node;
+  node.kind = Node::kChecked;
+  node.dtype = part_.nodes[value].dtype;
+  node.op = op;
+  node.in = {value};
+  node.extent = extent;
+  if (place.record.valid()) {
+    node.index = position;
+    node.guard = lists_[guard];
+    node.buffer = place.record;
+    node.check = place.number;
+  }
+  const NodeId id = intern(std::move(node));
+  const Index index = part_.space.variable(
+      part_.space.add_data(id, extent, variables_of_nodes(part_, rows_ ? rows_->positions : std::vector<AtomId>{})[id.index]));
+  if (place.record.valid()) more.push_back(Index(extent - 1) - index);
+  return index;
+}
+
+Index Tracer::index_at(OpId op, ValueId index, std::vector<Index> indices, const Size& extent, std::vector<Index>& guard) {
+  const Index position = linear(indices, graph_[index].shape);
+  const NodeId value = value_at(index, std::move(indices));
+  return checked(op, value, position, extent, 0, guard);
+}
+
+// The index first; then x there.
+void Tracer::recipe_gather(OpId id, const Request& request, Recipe& out) {
+  const Op& op = graph_[id];
+  const bool embedding = op.kind == OpKind::kEmbedding;
+  const ValueId x = op.in[embedding ? 1 : 0].value, index = op.in[embedding ? 0 : 1].value;
+  const Shape &x_shape = graph_[x].shape, &index_shape = graph_[index].shape;
+  const size_t dim = embedding ? 0 : static_cast<size_t>(graph_.attrs(op).dim);
+  const std::vector<Index> indices = lists_[request.tuple];
+  std::vector<Index> of_index = indices, of_x = indices;
+  if (embedding) {
+    of_index.pop_back();
+    of_x = {Index(), indices.back()};
+  } else if (op.kind == OpKind::kIndexSelect) {
+    of_index = {indices[dim]};
+  } else if (op.kind == OpKind::kTakeAlongAxis) {
+    of_index = broadcast(indices, index_shape, graph_[request.value].shape);
+    of_x = broadcast(indices, x_shape, graph_[request.value].shape);
+  }
+  const Index position = linear(of_index, index_shape);
+  const Size extent = x_shape.empty() ? Size(1) : x_shape[dim];
+  out.forward = true;
+  out.operands.push_back(ask(index, std::move(of_index), request.guard));
+  out.then = [=, this, guard = request.guard, of_x = std::move(of_x), dtype = graph_[request.value].dtype](Recipe& recipe) mutable {
+    std::vector<Index> guards;
+    const Index at = checked(id, recipe.operands[0].node, position, extent, guard, guards);
+    if (!of_x.empty()) of_x[dim] = at;
+    if (extent.is(0)) recipe.operands.push_back(constant(Literal{int64_t{0}}, dtype));
+    else recipe.operands.push_back(ask(x, std::move(of_x), with_guards(guard, guards)));
+  };
+}
+
 NodeId Tracer::finish_reduction(Recipe& r) {
   Accumulator& a = *r.accumulator;
   a.operand = r.operands[0].node;
@@ -411,7 +482,7 @@ NodeId Tracer::finish_reduction(Recipe& r) {
 
 NodeId Tracer::finish(Recipe r) {
   if (r.accumulator) return finish_reduction(r);
-  if (r.forward) return r.operands[0].node;
+  if (r.forward) return r.operands.back().node;
   if (r.select_guards.empty()) {
     for (const Operand& o : r.operands) r.node.in.push_back(o.node);
     return intern(std::move(r.node));
@@ -460,6 +531,12 @@ NodeId Tracer::value_at(ValueId value, std::vector<Index> indices) {
       break;
     }
     if (waits) continue;
+    if (top.recipe.then) {
+      auto then = std::move(top.recipe.then);
+      top.recipe.then = nullptr;
+      then(top.recipe);
+      continue;
+    }
     const NodeId node = finish(std::move(top.recipe));
     done_[top.request] = node;
     stack.pop_back();

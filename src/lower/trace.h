@@ -18,6 +18,12 @@ struct Place {
   bool scalar = false;  // a by-value parameter
 };
 
+// Where an index out of range is recorded, and under which number; no buffer when indices are not checked.
+struct CheckPlace {
+  BufferId record;
+  uint32_t number = 0;
+};
+
 // Reductions inside a trace: their results belong to rows, their operands to the positions of a row.
 struct RowTrace {
   // Variables that tell positions of a row apart. A result at an index that depends on one of them is of another row: `refused`.
@@ -39,13 +45,16 @@ struct RowTrace {
 class Tracer {
  public:
   // `computed`: per value, whether this segment computes it. `place`: asked for each value that it reads.
-  // `rows`: how reductions are met, none being expected without it.
-  Tracer(const Graph& graph, const IdVec<ValueId, bool>& computed, std::function<Place(ValueId)> place, Part& part,
-         RowTrace* rows = nullptr)
-      : graph_(graph), computed_(computed), place_(std::move(place)), part_(part), rows_(rows) {}
+  // `check`: asked for each op that reads indices. `rows`: how reductions are met, none being expected without it.
+  Tracer(const Graph& graph, const IdVec<ValueId, bool>& computed, std::function<Place(ValueId)> place,
+         std::function<CheckPlace(OpId)> check, Part& part, RowTrace* rows = nullptr)
+      : graph_(graph), computed_(computed), place_(std::move(place)), check_(std::move(check)), part_(part), rows_(rows) {}
 
   // The node for `value` at `indices` (one per dimension of its shape).
   NodeId value_at(ValueId value, std::vector<Index> indices);
+  NodeId literal(const Literal& literal, DType dtype) { return constant(literal, dtype).node; }
+  // The element of `op`'s index operand at `indices`, as an index of a dimension of size `extent`; `guard` is what holds where it is one.
+  Index index_at(OpId op, ValueId index, std::vector<Index> indices, const Size& extent, std::vector<Index>& guard);
   // Position in row-major order.
   Index linear(const std::vector<Index>& indices, const Shape& shape);
 
@@ -65,7 +74,8 @@ class Tracer {
   struct Recipe {
     std::vector<Operand> operands;
     Node node;
-    bool forward = false;  // the node is operand 0 itself (views)
+    bool forward = false;               // the node is the last operand itself (views)
+    std::function<void(Recipe&)> then;  // asks for more operands when the first ones are there
     // cat and stack: operand k where idx < its end, tested in order; guards[k] for all but the last
     std::vector<std::vector<Index>> select_guards;
     std::optional<Accumulator> accumulator;  // reductions: operand 0 is what it takes, operand 1 a known mean
@@ -75,6 +85,8 @@ class Tracer {
   void recipe_view(const Op& op, const Request& request, Recipe& out);
   void recipe_cat(const Op& op, const Request& request, Recipe& out);
   void recipe_pad(const Op& op, const Request& request, Recipe& out);
+  void recipe_gather(OpId id, const Request& request, Recipe& out);
+  Index checked(OpId op, NodeId value, const Index& position, const Size& extent, uint32_t guard, std::vector<Index>& more);
   void recipe_reduction(OpId id, const Request& request, Recipe& out);
   NodeId finish_reduction(Recipe& recipe);
   Recipe load(const Request& request);
@@ -91,6 +103,7 @@ class Tracer {
   const Graph& graph_;
   const IdVec<ValueId, bool>& computed_;
   std::function<Place(ValueId)> place_;
+  std::function<CheckPlace(OpId)> check_;
   Part& part_;
   RowTrace* rows_;
   std::vector<std::vector<Index>> lists_{{}};  // interned index tuples and guard lists; 0 is the empty one

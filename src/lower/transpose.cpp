@@ -15,8 +15,8 @@ constexpr int64_t kLeastExtent = 16;
 
 // A load that steps over memory along `x` and runs along `y`.
 bool transposed(const Part& part, const Node& n, AtomId x, AtomId y) {
-  return n.kind == Node::kLoad && n.index.coefficient(y).is(1) && !n.index.coefficient(x).is(0) && !inside_atom(part.space, n.index, x) &&
-         !inside_atom(part.space, n.index, y);
+  return n.kind == Node::kLoad && n.in.empty() && n.index.coefficient(y).is(1) && !n.index.coefficient(x).is(0) &&
+         !inside_atom(part.space, n.index, x) && !inside_atom(part.space, n.index, y);
 }
 
 bool all_uniform(const Part& part, const std::vector<Index>& guards, AtomId v, int width) {
@@ -139,10 +139,12 @@ bool make_tile(Kernel& kernel, Part& part) {
   for (size_t i = 0; i < part.nodes.size(); ++i) {
     Node& n = part.nodes[NodeId(i)];
     const bool staged = std::find(axes.loads.begin(), axes.loads.end(), NodeId(i)) != axes.loads.end();
-    if (n.kind == Node::kLoad && !staged) n.guard.insert(n.guard.end(), bounds.begin(), bounds.end());
+    if ((n.kind == Node::kLoad && !staged) || (n.kind == Node::kChecked && n.buffer.valid()))
+      n.guard.insert(n.guard.end(), bounds.begin(), bounds.end());
   }
   for (Store& s : part.stores) s.guard.insert(s.guard.end(), bounds.begin(), bounds.end());
   if (part.lane.valid()) for_each_guard(part, [&](Index& g) { g = without_lane(space, g, part.lane, part.vector); });
+  refresh_data(part);
   std::replace(part.dims.begin(), part.dims.end(), axes.x, x_block);
   std::replace(part.dims.begin(), part.dims.end(), axes.y, y_block);
   part.grid = {iterations(part), 1};

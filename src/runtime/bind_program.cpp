@@ -43,6 +43,10 @@ BoundProgram bind(const Program& program, const SymbolValues& values) {
     BoundLaunch one = bind(launch, values);
     if (one.blocks > 0 || one.copy_bytes > 0) bound.launches.push_back(std::move(one));
   }
+  for (const IndexCheck& check : program.checks) {
+    bound.checks.push_back({check.op, {}});
+    for (const Size& size : check.shape) bound.checks.back().shape.push_back(evaluate(size, values));
+  }
   bound.workspace_bytes = program.workspace_is_static ? program.workspace_bytes : 0;
   for (const WorkspaceBuffer& buffer : program.workspace) {
     if (program.workspace_is_static) {

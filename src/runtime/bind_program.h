@@ -20,11 +20,17 @@ struct BoundLaunch {
   int64_t copy_bytes = 0;
 };
 
+struct BoundCheck {
+  std::string op;
+  std::vector<int64_t> shape;  // of the index operand
+};
+
 struct BoundProgram {
   std::string name;
   std::vector<BoundLaunch> launches;       // those that have work: no empty grid, no empty copy
   std::vector<int64_t> workspace_offsets;  // bytes from the arena's start, multiples of 256 unless the program says otherwise
   int64_t workspace_bytes = 0;
+  std::vector<BoundCheck> checks;
   SymbolValues symbols;
 };
 

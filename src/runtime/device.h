@@ -25,7 +25,7 @@ struct DeviceInfo {
 
 // What a kernel leaves in the error record when it meets an index out of range; all zero when none did.
 struct ErrorRecord {
-  int64_t code = 0, position = 0, index = 0, size = 0;  // code: 1 + the op's id
+  int64_t code = 0, position = 0, index = 0, size = 0;  // code: 1 + the position in the program's checks
   bool raised() const { return code != 0; }
 };
 

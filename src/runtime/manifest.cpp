@@ -277,6 +277,9 @@ std::string write_manifest(const Manifest& manifest, const Graph& graph) {
   json["segments"] = manifest.segments;
   json["bytes"] = manifest.bytes;
   json["workspace"] = workspace_json(manifest);
+  json["checks"] = Json::array();
+  for (const IndexCheck& check : manifest.program.checks)
+    json["checks"].push_back({{"op", check.op}, {"shape", to_json(check.shape, manifest.symbols)}});
   json["launches"] = Json::array();
   for (const Launch& launch : manifest.program.launches) json["launches"].push_back(to_json(launch, manifest.symbols));
   // The graph's text as it is: one line an op.
@@ -300,6 +303,10 @@ Manifest read_manifest(const std::string& text, const std::string& path) {
     manifest.segments = static_cast<uint32_t>(integer(json.at("segments"), 0, UINT32_MAX));
     manifest.bytes = integer(json.at("bytes"), 0, INT64_MAX);
     read_workspace(json.at("workspace"), manifest);
+    for (const Json& check : json.at("checks")) {
+      manifest.program.checks.push_back({check.at("op").get<std::string>(), {}});
+      for (const Json& size : check.at("shape")) manifest.program.checks.back().shape.push_back(size_from(size, manifest.symbols));
+    }
     for (const Json& launch : json.at("launches")) manifest.program.launches.push_back(launch_from(launch, manifest));
     manifest.graph_json = json.at("graph").dump();
   } catch (const std::exception& error) {

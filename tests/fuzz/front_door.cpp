@@ -63,6 +63,15 @@ void check_order(const std::string& text) {
   FUSEC_CHECK(partition_of(text) == partition_of(reversed), "reversing the ops changes the segments");
 }
 
+// What the gate lets through has a kernel.
+void check_lowering(const SourceText& source) {
+  CompileOptions options;
+  options.target = target_for("sm_90");
+  Diagnostics diagnostics;
+  const auto compilation = compile(source, options, diagnostics);
+  FUSEC_CHECK(compilation.has_value() == !diagnostics.has_errors(), "refused without a word");
+}
+
 }  // namespace
 
 bool try_front_door(const std::string& text) {
@@ -82,6 +91,7 @@ bool try_front_door(const std::string& text) {
     for (const OpId op : segment.ops) FUSEC_CHECK(placed.insert(op).second, "an op is in two segments");
   FUSEC_CHECK(placed.size() == compilation.rewritten.ops.size(), "an op is in no segment");
   check_order(text);
+  check_lowering(source);
   return true;
 }
 

@@ -1,4 +1,5 @@
-// What fuzzing runs on an input: everything between a text and a segmentation, and the laws that hold whatever the text is.
+// What fuzzing runs on an input: everything from a text to a segmentation, and to CUDA where there are kernels; and the laws that hold
+// whatever the text is.
 #pragma once
 
 #include <string>

@@ -1,0 +1,127 @@
+#include "lower/scatter.h"
+
+#include "lower/schedule.h"
+#include "lower/split_dims.h"
+
+namespace fusec {
+
+namespace {
+
+bool is_widened(const Graph& graph, OpId id) {
+  const Op& op = graph[id];
+  return info(op.kind).category == OpCategory::kScatter && graph.attrs(op).accumulate != Accumulate::kNone &&
+         bytes_of(graph[op.out[0]].dtype) <= 2;
+}
+
+// A new op on `in` whose result is `like` in another dtype.
+OpId add_op(Graph& graph, OpKind kind, std::vector<Operand> in, const Value& like, const std::string& suffix, DType dtype) {
+  Op op;
+  op.kind = kind;
+  op.in = std::move(in);
+  Value value = like;
+  value.name += suffix;
+  value.dtype = dtype;
+  value.def = OpId(graph.ops.size());
+  value.result = 0;
+  op.at = like.at;
+  op.out = {graph.values.push(std::move(value))};
+  return graph.ops.push(std::move(op));
+}
+
+// On bool, add and max are or; mul and min are and.
+bool is_or(Accumulate how) { return how == Accumulate::kAdd || how == Accumulate::kMax; }
+
+// The ops that take its place, the last of them under its own id.
+std::vector<OpId> widen(Graph& graph, OpId id) {
+  const Op op = graph[id];
+  const DType narrow = graph[op.out[0]].dtype, accumulating = is_float(narrow) ? DType::kF32 : DType::kI32;
+  const std::string suffix = is_float(narrow) ? ".f32" : ".i32";
+  auto wide = [&](const Operand& o) { return add_op(graph, OpKind::kCast, {o}, Value(graph[o.value]), suffix, accumulating); };
+  std::vector<OpId> ops{wide(op.in[0])};
+  std::vector<Operand> in = op.in;
+  in[0].value = graph[ops.back()].out[0];
+  if (op.in[2].is_value()) {
+    ops.push_back(wide(op.in[2]));
+    in[2].value = graph[ops.back()].out[0];
+  }
+  ops.push_back(add_op(graph, op.kind, std::move(in), Value(graph[op.out[0]]), suffix, accumulating));
+  Attrs& attrs = graph.make_attrs(graph.ops[ops.back()]);
+  attrs = graph.attrs(op);
+  if (narrow == DType::kBool) attrs.accumulate = is_or(attrs.accumulate) ? Accumulate::kMax : Accumulate::kMin;
+  graph.ops[ops.back()].origin = op.origin.empty() ? graph.name_of(id) : op.origin;
+  Operand total;
+  total.value = graph[ops.back()].out[0];
+  graph.ops[id].kind = OpKind::kCast;
+  graph.ops[id].in = {total};
+  graph.ops[id].attrs = {};
+  ops.push_back(id);
+  return ops;
+}
+
+// The positions of the updates.
+Shape update_shape(const Graph& graph, const Op& op) {
+  if (op.kind == OpKind::kScatter) return graph[op.in[1].value].shape;
+  Shape shape = graph[op.in[0].value].shape;
+  shape[static_cast<size_t>(graph.attrs(op).dim)] = graph[op.in[1].value].shape[0];
+  return shape;
+}
+
+Store trace_update(const KernelInput& input, OpId id, const std::vector<Size>& strides, Part& part, const std::vector<Index>& indices) {
+  const Op& op = input.graph[id];
+  const Attrs& attrs = input.graph.attrs(op);
+  const Shape& shape = input.graph[op.in[0].value].shape;
+  const size_t dim = static_cast<size_t>(attrs.dim);
+  Tracer tracer(input.graph, input.computed, input.place, input.check, part);
+  Store store;
+  store.update = true;
+  store.accumulate = attrs.accumulate;
+  const std::vector<Index> of_index = op.kind == OpKind::kScatter ? indices : std::vector<Index>{indices[dim]};
+  std::vector<Index> to = indices;
+  const Index at = tracer.index_at(id, op.in[1].value, of_index, shape.empty() ? Size(1) : shape[dim], store.guard);
+  if (!to.empty()) to[dim] = at;
+  for (size_t d = 0; d < to.size(); ++d) store.index = store.index + to[d] * strides[d];
+  store.index = part.space.simplify(std::move(store.index));
+  store.value =
+      op.in[2].is_value() ? tracer.value_at(op.in[2].value, indices) : tracer.literal(*op.in[2].literal, input.graph[op.in[0].value].dtype);
+  return store;
+}
+
+}  // namespace
+
+void widen_scatters(Graph& graph, Segmentation& segmentation) {
+  for (Segment& segment : segmentation.segments)
+    for (auto* list : {&segment.ops, &segment.recomputed}) {
+      std::vector<OpId> ops;
+      for (OpId id : *list) {
+        if (!is_widened(graph, id)) ops.push_back(id);
+        else
+          for (OpId made : widen(graph, id)) ops.push_back(made);
+      }
+      *list = std::move(ops);
+    }
+}
+
+void lower_scatter(const KernelInput& input, OpId op, BufferId target, const std::vector<Size>& strides, Kernel& kernel) {
+  const Shape shape = update_shape(input.graph, input.graph[op]);
+  for (const Size& extent : shape)
+    if (extent.is(0)) return;
+  SplitDims dims(shape);
+  while (true) {
+    Part part(input.graph.symbols);
+    std::vector<SplitDims::Factor> origin;
+    const std::vector<Index> indices = dims.make(part, "i", part.dims, origin);
+    Store store = trace_update(input, op, strides, part, indices);
+    store.buffer = target;
+    part.stores.push_back(std::move(store));
+    if (const auto& split = part.space.wanted_split()) {
+      dims.split(origin[split->variable.index], split->inner);
+      continue;
+    }
+    merge_dims(part);
+    kernel.parts.push_back(std::move(part));
+    break;
+  }
+  schedule_parts(input.graph, input.target, kernel);
+}
+
+}  // namespace fusec
