@@ -298,7 +298,7 @@ std::string NodeWriter::stored_value(const Store& s) const {
 namespace {
 
 const char* update_function(Accumulate how) {
-  constexpr const char* kNames[] = {"", "fs_atomic_add", "fs_atomic_mul", "fs_atomic_max", "fs_atomic_min"};
+  constexpr const char* kNames[] = {"fs_store_one", "fs_atomic_add", "fs_atomic_mul", "fs_atomic_max", "fs_atomic_min"};
   return kNames[static_cast<size_t>(how)];
 }
 
@@ -306,7 +306,7 @@ const char* update_function(Accumulate how) {
 
 std::string NodeWriter::element_store(const Store& s) const {
   const std::string index = index_text(part_.space, s.index, wide()), value = stored_value(s);
-  if (!s.update || s.accumulate == Accumulate::kNone) return buffers_[s.buffer.index] + "[" + index + "] = " + value + ";";
+  if (!s.update) return buffers_[s.buffer.index] + "[" + index + "] = " + value + ";";
   return update_function(s.accumulate) + std::string("(&") + buffers_[s.buffer.index] + "[" + index + "], " + value + ");";
 }
 
@@ -441,8 +441,10 @@ void NodeWriter::write_lanes(const Scope& scope, const std::vector<const Store*>
     const Store& s = *stores[k];
     const std::string to = address(s.buffer, without_lane(s.index));
     const bool updates = s.update && s.accumulate != Accumulate::kNone;
-    const std::string store =
-        std::string(updates ? "fs_atomic_add_all<" : "fs_store<") + std::to_string(access_width(s)) + ">(" + to + ", " + results[k] + ");";
+    const std::string store = std::string(updates    ? "fs_atomic_add_all<"
+                                          : s.update ? "fs_store_one_of<"
+                                                     : "fs_store<") +
+                              std::to_string(access_width(s)) + ">(" + to + ", " + results[k] + ");";
     const std::string guard = store_guard(s);
     const std::string prefix = guard.empty() ? "" : "if (" + guard + ") ";
     if (!has_idle_lanes()) {

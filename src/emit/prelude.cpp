@@ -55,6 +55,13 @@ __device__ __forceinline__ void fs_store(T* p, const Vec<T, N>& v) {
   }
 }
 )"},
+    {"fs_store_one", R"(// Several threads may store here: one of them wins.
+template <class T>
+__device__ __forceinline__ void fs_store_one(T* p, T value) { *p = value; }
+)"},
+    {"fs_store_one_of", R"(template <int W, class T, int N>
+__device__ __forceinline__ void fs_store_one_of(T* p, const Vec<T, N>& v) { fs_store<W>(p, v); }
+)"},
     {"fs_store_some", R"(// Writes elements [from, to) of N.
 template <class T, int N>
 __device__ __forceinline__ void fs_store_some(T* p, const Vec<T, N>& v, int from, int to) {
