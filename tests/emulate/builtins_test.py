@@ -105,7 +105,7 @@ class Program:
         self.name = name
         self.inputs, self.sizes, self.values = [], [], {}
         self.outputs = [{"name": "out", "dtype": "i32", "shape": [count], "strides": [1]}]
-        self.manifest = {"workspace": {"buffers": []}, "launches": []}
+        self.manifest = {"workspace": {"buffers": []}, "launches": [], "graph": {"ops": []}}
 
     job = emulate.Program.job
 

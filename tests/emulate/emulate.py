@@ -192,6 +192,8 @@ class Program:
         """The runner's job. `names`: of the outputs in the reference file, where they differ."""
         given, wanted = data.safetensors_offsets(input_file), data.safetensors_offsets(reference_file)
         lines = [f"library {library}", f"name {self.name}"]
+        if any(op["op"] in ("scatter", "index_put") and "accumulate" not in op for op in self.manifest["graph"]["ops"]):
+            lines.append("collisions")
         if self.sizes:
             lines.append("sizes " + " ".join(map(str, self.sizes)))
         lines += [f"run {seed} {poison} {how}" for seed, poison, how in runs]
@@ -260,6 +262,7 @@ def main():
     p.add_argument("--exact", action="store_true", help="bit for bit, except for what the graph's meta.tolerance names")
     p.add_argument("--special", action="store_true", help="NaN, infinities, denormals among the inputs")
     p.add_argument("--arch", default="sm_90")
+    p.add_argument("--skip-missing", action="store_true", help="graphs with an op that has no kernel are named, and no failure")
     p.add_argument("--dim", action="append", default=[])
     p.add_argument("--keep")
     o = p.parse_args()
@@ -270,6 +273,9 @@ def main():
         name = graph.get("name", pathlib.Path(path).name.split(".")[0])
         try:
             dims = [a for d in o.dim for a in ("--dim", d)]
+            if o.skip_missing and "error[no-kernel]" in run(o.fusec, "compile", path, "-o", work, "--emit", "cu", *dims).stderr:
+                print(f"skipped {name}: no kernel", flush=True)
+                continue
             must(o.fusec, "compile", path, "-o", work, "--emit", "cu", "--arch", o.arch, *dims)
             program = Program(work, name)
             tools.compile([program.source], f"{work}/{name}.so")

@@ -50,6 +50,9 @@ def restored(candidate, whole):
         (now, kind), (before, kind_before) = operand(candidate, name), operand(whole, name)
         if kind != kind_before or (now in inputs and not any(before == i["name"] for i in whole["inputs"])):
             return None
+    # Plain stores of different values that may collide have no one result.
+    if any(op["op"] in ("scatter", "index_put") and "accumulate" not in op and isinstance(op["in"][2], str) for op in candidate["ops"]):
+        return None
     rest = {k: v for k, v in candidate.items() if k not in ("name", "meta")}
     out = {"version": rest.pop("version"), "name": whole["name"], **({"meta": {"tolerance": tolerance}} if tolerance else {}), **rest}
     out["outputs"] = [o if isinstance(o, dict) else {"value": o} for o in out["outputs"]]

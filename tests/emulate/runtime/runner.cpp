@@ -2,6 +2,7 @@
 //
 //   library PATH              what was compiled from the emitted text
 //   name NAME                 NAME_launch is called
+//   collisions                of plain scatter stores are no races
 //   sizes N…                  run-time sizes, in the launcher's order
 //   run SEED POISON HOW       once more: order of threads, byte in fresh memory, HOW: arena or separate workspace buffers
 //   input NAME BYTES ALIAS? … see read_tensor
@@ -83,6 +84,7 @@ Job read_job(const char* path) {
     line >> key;
     if (key == "library") line >> job.library;
     else if (key == "name") line >> job.name;
+    else if (key == "collisions") allow_collisions();
     else if (key == "sizes")
       for (long long n; line >> n;) job.sizes.push_back(n);
     else if (key == "run") {
@@ -198,6 +200,7 @@ void run_once(const Job& job, const Run& run, void* library) {
     const std::vector<char> data = logical_data(t);
     const std::vector<size_t> where = places(t);
     for (size_t i = 0; i < where.size(); ++i) memcpy(b.begin + where[i], data.data() + i * bytes, bytes);
+    note_host_write(b.begin, b.bytes);  // an output over it may leave elements as they are
     before.push_back(b.sparse ? std::vector<char>() : std::vector<char>(b.begin, b.begin + b.bytes));
     input_pointers.push_back(b.begin);
   }
