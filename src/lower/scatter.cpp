@@ -44,15 +44,30 @@ std::vector<OpId> widen(Graph& graph, OpId id) {
     ops.push_back(wide(op.in[2]));
     in[2].value = graph[ops.back()].out[0];
   }
+  const Operand before = in[0];
   ops.push_back(add_op(graph, op.kind, std::move(in), Value(graph[op.out[0]]), suffix, accumulating));
   Attrs& attrs = graph.make_attrs(graph.ops[ops.back()]);
   attrs = graph.attrs(op);
   if (narrow == DType::kBool) attrs.accumulate = is_or(attrs.accumulate) ? Accumulate::kMax : Accumulate::kMin;
   graph.ops[ops.back()].origin = op.origin.empty() ? graph.name_of(id) : op.origin;
-  Operand total;
-  total.value = graph[ops.back()].out[0];
-  graph.ops[id].kind = OpKind::kCast;
-  graph.ops[id].in = {total};
+  auto last = [&] { return Operand{graph[ops.back()].out[0], std::nullopt}; };
+  OpKind kind = OpKind::kCast;
+  if (narrow == DType::kF8E5M2) {
+    // A cast saturates infinities; what no update has changed keeps its bits.
+    const Operand total = last();
+    auto step = [&](OpKind step_kind, std::vector<Operand> step_in, const char* name, DType dtype) {
+      ops.push_back(add_op(graph, step_kind, std::move(step_in), Value(graph[op.out[0]]), name, dtype));
+      return last();
+    };
+    const Operand rounded = step(OpKind::kCast, {total}, ".rounded", narrow);
+    const Operand same = step(OpKind::kEq, {total, before}, ".same", DType::kBool);
+    const Operand old_bits = step(OpKind::kBitcast, {op.in[0]}, ".old_bits", DType::kU8);
+    const Operand new_bits = step(OpKind::kBitcast, {rounded}, ".new_bits", DType::kU8);
+    step(OpKind::kWhere, {same, old_bits, new_bits}, ".bits", DType::kU8);
+    kind = OpKind::kBitcast;
+  }
+  graph.ops[id].kind = kind;
+  graph.ops[id].in = {last()};
   graph.ops[id].attrs = {};
   ops.push_back(id);
   return ops;
