@@ -6,6 +6,7 @@
 
 #include "kernel/visit.h"
 #include "lower/columns.h"
+#include "lower/launch.h"
 #include "lower/lines.h"
 #include "lower/online.h"
 #include "lower/pointwise.h"
@@ -94,7 +95,7 @@ class Lowering {
     if (!staged && lower_columns(id, segment, computed, wanted)) wanted.clear();
     lower_values(id, computed, std::move(wanted));
     for (size_t k = first; k < kernels_.size(); ++k) protect_aliases(id, k);
-    for (size_t k = first; k < kernels_.size(); ++k) add_launch(kernels_[k]);
+    for (size_t k = first; k < kernels_.size(); ++k) program_.launches.push_back(launch_of(graph_, kernels_[k]));
   }
 
   // Stores values: in as few kernels as can hold them, else one kernel each for the reductions before, whose results alone are stored
@@ -447,7 +448,7 @@ class Lowering {
     kernel.name = program_.name + "_s" + std::to_string(kernel.segment);
     int& count = kernels_of_segment_[kernel.segment];
     if (count++ > 0) kernel.name += std::string("_") + std::to_string(count);
-    drop_unused(kernel);
+    drop_unused_buffers(kernel);
     kernels_.push_back(std::move(kernel));
   }
 
@@ -522,35 +523,6 @@ class Lowering {
     return false;
   }
 
-  // True if the kernel reads the aliased input anywhere but where the same thread then writes.
-  bool reads_elsewhere(const Kernel& kernel, BufferId out, uint32_t input) const {
-    for (const Part& part : kernel.parts) {
-      if (part.sweep && part.sweep->split > 1) return true;
-      const bool updates = std::any_of(part.stores.begin(), part.stores.end(), [](const Store& s) { return s.update; });
-      const std::vector<bool> along = part.sweep ? along_row(part) : std::vector<bool>();
-      auto stored_here = [&](const Index& index) {
-        return std::any_of(part.stores.begin(), part.stores.end(), [&](const Store& s) { return s.buffer == out && s.index == index; });
-      };
-      for (size_t i = 0; i < part.nodes.size(); ++i) {
-        const Node& n = part.nodes[NodeId(i)];
-        if (n.kind != Node::kLoad) continue;
-        const KernelArg& arg = kernel.buffers[n.buffer].arg;
-        if (arg.kind != KernelArg::kInput || arg.index != input) continue;
-        const bool staged = part.tile && std::any_of(part.tile->staged.begin(), part.tile->staged.end(),
-                                                     [&](const auto& s) { return s.load == NodeId(i); });
-        // All threads of a row read what is the same along it, and threads without a row of their own read the last one's.
-        const bool shared = part.sweep && ((part.sweep->group > 1 && !along[i]) || !rows_fill_blocks(part));
-        if (staged || updates || shared || part.line || !stored_here(n.index)) return true;
-      }
-    }
-    return false;
-  }
-
-  static bool rows_fill_blocks(const Part& part) {
-    const Size rows = iterations(part);
-    return rows.is_constant() && rows.value() % part.sweep->rows == 0;
-  }
-
   // Elements from the first to the last that a layout touches.
   static Size span(const Shape& shape, const std::vector<Size>& strides) {
     Size last = 1;
@@ -559,71 +531,6 @@ class Lowering {
       last += (shape[d] - 1) * strides[d];
     }
     return last;
-  }
-
-  // Parameters that no node or store mentions.
-  static void drop_unused(Kernel& kernel) {
-    std::vector<BufferId> moved(kernel.buffers.size());
-    std::set<BufferId> used;
-    for (const Part& part : kernel.parts) {
-      for (const Node& n : part.nodes)
-        if (n.buffer.valid()) used.insert(n.buffer);
-      for (const Store& s : part.stores) used.insert(s.buffer);
-      if (part.line && part.line->source.valid()) used.insert(part.line->source);
-      if (part.sweep)
-        for (const Accumulator& a : part.sweep->accumulators)
-          if (a.partials.valid()) used.insert(a.partials);
-      if (part.sweep)
-        for (const Column& c : part.sweep->columns) used.insert(c.accumulator.partials);
-    }
-    IdVec<BufferId, Buffer> kept;
-    for (BufferId b : used) moved[b.index] = kept.push(kernel.buffers[b]);
-    for (Part& part : kernel.parts) {
-      for (Node& n : part.nodes)
-        if (n.buffer.valid()) n.buffer = moved[n.buffer.index];
-      for (Store& s : part.stores) s.buffer = moved[s.buffer.index];
-      if (part.line && part.line->source.valid()) part.line->source = moved[part.line->source.index];
-      if (part.sweep)
-        for (Accumulator& a : part.sweep->accumulators)
-          if (a.partials.valid()) a.partials = moved[a.partials.index];
-      if (part.sweep)
-        for (Column& c : part.sweep->columns) c.accumulator.partials = moved[c.accumulator.partials.index];
-    }
-    kernel.buffers = std::move(kept);
-  }
-
-  void add_launch(const Kernel& kernel) {
-    Launch launch;
-    launch.segment = kernel.segment;
-    launch.kernel = kernel.name;
-    launch.block = static_cast<uint32_t>(kernel.block);
-    launch.shared_bytes = static_cast<uint32_t>(kernel.dynamic_bytes);
-    for (const Buffer& b : kernel.buffers) {
-      launch.args.push_back(b.arg);
-      launch.arg_dtypes.push_back(b.dtype);
-    }
-    for (size_t i = 0; i < graph_.symbols.size(); ++i) {
-      launch.args.push_back({KernelArg::kSymbol, static_cast<uint32_t>(i)});
-      launch.arg_dtypes.push_back(DType::kI64);
-    }
-    const Part* largest = nullptr;
-    for (const Part& part : kernel.parts) {
-      launch.grid.push_back(part.grid);
-      if (!largest || part.nodes.size() > largest->nodes.size()) largest = &part;
-    }
-    launch.schedule = {{"vector", largest->vector}, {"unroll", largest->sweep ? largest->sweep->steps : largest->unroll}};
-    if (largest->sweep) {
-      launch.schedule.emplace_back("threads_per_row", largest->sweep->group);
-      launch.schedule.emplace_back("rows_per_block", largest->sweep->rows);
-      if (!largest->sweep->staged.empty()) launch.schedule.emplace_back("held_in_shared_memory", 1);
-      if (largest->sweep->held) launch.schedule.emplace_back("held_in_registers", 1);
-      if (largest->sweep->split > 1) launch.schedule.emplace_back("blocks_per_row", largest->sweep->split);
-    }
-    if (kernel.parts.size() > 1) launch.schedule.emplace_back("parts", static_cast<int64_t>(kernel.parts.size()));
-    if (largest->line) launch.schedule.emplace_back("threads_per_row", largest->line->group);
-    if (largest->tile) launch.schedule.emplace_back("tile", largest->tile->rows);
-    if (largest->wide_index) launch.schedule.emplace_back("index_bits", 64);
-    program_.launches.push_back(std::move(launch));
   }
 
   const Graph& graph_;

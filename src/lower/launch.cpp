@@ -1,0 +1,98 @@
+#include "lower/launch.h"
+
+#include <algorithm>
+#include <set>
+
+#include "kernel/visit.h"
+
+namespace fusec {
+
+namespace {
+
+template <class PartType, class F>
+void for_each_buffer(PartType& part, F&& f) {
+  for (auto& n : part.nodes)
+    if (n.buffer.valid()) f(n.buffer);
+  for (auto& s : part.stores) f(s.buffer);
+  if (part.line && part.line->source.valid()) f(part.line->source);
+  if (!part.sweep) return;
+  for (auto& a : part.sweep->accumulators)
+    if (a.partials.valid()) f(a.partials);
+  for (auto& c : part.sweep->columns) f(c.accumulator.partials);
+}
+
+bool rows_fill_blocks(const Part& part) {
+  const Size rows = iterations(part);
+  return rows.is_constant() && rows.value() % part.sweep->rows == 0;
+}
+
+}  // namespace
+
+void drop_unused_buffers(Kernel& kernel) {
+  std::vector<BufferId> moved(kernel.buffers.size());
+  std::set<BufferId> used;
+  for (const Part& part : kernel.parts) for_each_buffer(part, [&](BufferId b) { used.insert(b); });
+  IdVec<BufferId, Buffer> kept;
+  for (BufferId b : used) moved[b.index] = kept.push(kernel.buffers[b]);
+  for (Part& part : kernel.parts) for_each_buffer(part, [&](BufferId& b) { b = moved[b.index]; });
+  kernel.buffers = std::move(kept);
+}
+
+bool reads_elsewhere(const Kernel& kernel, BufferId out, uint32_t input) {
+  for (const Part& part : kernel.parts) {
+    if (part.sweep && part.sweep->split > 1) return true;
+    const bool updates = std::any_of(part.stores.begin(), part.stores.end(), [](const Store& s) { return s.update; });
+    const std::vector<bool> along = part.sweep ? along_row(part) : std::vector<bool>();
+    auto stored_here = [&](const Index& index) {
+      return std::any_of(part.stores.begin(), part.stores.end(), [&](const Store& s) { return s.buffer == out && s.index == index; });
+    };
+    for (size_t i = 0; i < part.nodes.size(); ++i) {
+      const Node& n = part.nodes[NodeId(i)];
+      if (n.kind != Node::kLoad) continue;
+      const KernelArg& arg = kernel.buffers[n.buffer].arg;
+      if (arg.kind != KernelArg::kInput || arg.index != input) continue;
+      const bool staged =
+          part.tile && std::any_of(part.tile->staged.begin(), part.tile->staged.end(), [&](const auto& s) { return s.load == NodeId(i); });
+      // All threads of a row read what is the same along it, and threads without a row of their own read the last one's.
+      const bool shared = part.sweep && ((part.sweep->group > 1 && !along[i]) || !rows_fill_blocks(part));
+      if (staged || updates || shared || part.line || !stored_here(n.index)) return true;
+    }
+  }
+  return false;
+}
+
+Launch launch_of(const Graph& graph, const Kernel& kernel) {
+  Launch launch;
+  launch.segment = kernel.segment;
+  launch.kernel = kernel.name;
+  launch.block = static_cast<uint32_t>(kernel.block);
+  launch.shared_bytes = static_cast<uint32_t>(kernel.dynamic_bytes);
+  for (const Buffer& b : kernel.buffers) {
+    launch.args.push_back(b.arg);
+    launch.arg_dtypes.push_back(b.dtype);
+  }
+  for (size_t i = 0; i < graph.symbols.size(); ++i) {
+    launch.args.push_back({KernelArg::kSymbol, static_cast<uint32_t>(i)});
+    launch.arg_dtypes.push_back(DType::kI64);
+  }
+  const Part* largest = nullptr;
+  for (const Part& part : kernel.parts) {
+    launch.grid.push_back(part.grid);
+    if (!largest || part.nodes.size() > largest->nodes.size()) largest = &part;
+  }
+  launch.schedule = {{"vector", largest->vector}, {"unroll", largest->sweep ? largest->sweep->steps : largest->unroll}};
+  if (largest->sweep) {
+    launch.schedule.emplace_back("threads_per_row", largest->sweep->group);
+    launch.schedule.emplace_back("rows_per_block", largest->sweep->rows);
+    if (!largest->sweep->staged.empty()) launch.schedule.emplace_back("held_in_shared_memory", 1);
+    if (largest->sweep->held) launch.schedule.emplace_back("held_in_registers", 1);
+    if (largest->sweep->split > 1) launch.schedule.emplace_back("blocks_per_row", largest->sweep->split);
+  }
+  if (kernel.parts.size() > 1) launch.schedule.emplace_back("parts", static_cast<int64_t>(kernel.parts.size()));
+  if (largest->line) launch.schedule.emplace_back("threads_per_row", largest->line->group);
+  if (largest->tile) launch.schedule.emplace_back("tile", largest->tile->rows);
+  if (largest->wide_index) launch.schedule.emplace_back("index_bits", 64);
+  return launch;
+}
+
+}  // namespace fusec
