@@ -60,7 +60,9 @@ std::vector<OpId> widen(Graph& graph, OpId id) {
       return last();
     };
     const Operand rounded = step(OpKind::kCast, {total}, ".rounded", narrow);
-    const Operand same = step(OpKind::kEq, {total, before}, ".same", DType::kBool);
+    const Operand bits_before = step(OpKind::kBitcast, {before}, ".bits_before", DType::kI32);
+    const Operand bits_after = step(OpKind::kBitcast, {total}, ".bits_after", DType::kI32);
+    const Operand same = step(OpKind::kEq, {bits_after, bits_before}, ".same", DType::kBool);  // (-0 and +0 are not)
     const Operand old_bits = step(OpKind::kBitcast, {op.in[0]}, ".old_bits", DType::kU8);
     const Operand new_bits = step(OpKind::kBitcast, {rounded}, ".new_bits", DType::kU8);
     step(OpKind::kWhere, {same, old_bits, new_bits}, ".bits", DType::kU8);

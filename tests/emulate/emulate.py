@@ -143,7 +143,7 @@ def rewrite(text):
     text = re.sub(r"#pragma unroll\b.*", "", text)
     # Stores of which one wins are no race.
     text = text.replace("T value) { *p = value; }", "T value) { emu_atomic_begin(p); *p = value; emu_atomic_end(p); }")
-    text = text.replace("{ fs_store<W>(p, v); }", "{ for (int k = 0; k < N; ++k) fs_store_one(p + k, v.at[k]); }")
+    text = text.replace("{ fs_store<W>(p, v); }", "{ for (int k = 0; k < N; ++k) { emu_atomic_begin(p + k); p[k] = v.at[k]; emu_atomic_end(p + k); } }")
     left = re.search(r".*(?:__shared__|<<<|\basm\b).*", re.sub(r"//.*", "", text))
     if left:
         raise Failure(f"the emulator cannot rewrite: {left.group(0).strip()}")
