@@ -1,4 +1,4 @@
-#include "graph/ops.h"
+#include "graph/attribute_names.h"
 
 #include <algorithm>
 #include <array>
@@ -62,12 +62,6 @@ std::string_view dtypes_text(OpKind kind) {
   }
 }
 
-std::string attributes_text(OpKind kind) {
-  if (kind == OpKind::kGelu) return "approximate?";
-  if (kind == OpKind::kCrossEntropy) return "reduction?";
-  return std::string(info(kind).attributes);
-}
-
 // Composites lower when the ops of their expansion do.
 bool lowers(OpKind kind) {
   if (info(kind).category != OpCategory::kComposite) return has_lowering(kind);
@@ -88,7 +82,7 @@ Row row_of(OpKind kind) {
           kCategories[static_cast<size_t>(i.category)],
           dtypes_text(kind),
           operands_text(i),
-          attributes_text(kind),
+          std::string(attributes_of(kind)),
           lowers(kind),
           has_reference(kind)};
 }

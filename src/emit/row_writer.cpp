@@ -53,19 +53,15 @@ class RowWriter : NodeWriter {
 
  private:
   int64_t round() const { return int64_t{sweep_.group} * sweep_.steps; }  // positions that the threads of a row have in flight
-  // Positions of a row that one block takes, a multiple of the round; not for run-time sizes.
-  int64_t chunk() const { return (positions_.value() + sweep_.split * round() - 1) / (sweep_.split * round()) * round(); }
+  // Positions of a row that one block takes; not for run-time sizes.
+  int64_t chunk() const { return positions_of_block(sweep_, positions_.value()); }
   bool chunks_fit() const { return positions_.is_constant() && positions_.value() > 0 && chunk() * sweep_.split == positions_.value(); }
   bool lanes_across() const { return sweep_.across && part_.lane.valid(); }
-  bool rows_fill_blocks() const { return rows_.is_constant() && rows_.value() % sweep_.rows == 0; }
   bool loops() const { return !positions_.is_constant() || chunk() > round(); }
   std::string size(const Size& s) const { return size_text(s, graph_.symbols, wide()); }
 
-  int sweep_of(const Accumulator& a) const { return std::max(phase_[a.operand.index], a.mean.valid() ? phase_[a.mean.index] : 0); }
-  bool is_along(const Store& s) const {
-    if (in_u_[s.value.index]) return true;
-    return std::any_of(sweep_.dims.begin(), sweep_.dims.end(), [&](AtomId v) { return part_.space.depends_on(s.index, v); });
-  }
+  int sweep_of(const Accumulator& a) const { return fusec::sweep_of(a, phase_); }
+  bool is_along(const Store& s) const { return fusec::is_along(part_, in_u_, s); }
   int count_sweeps() const {
     int last = 0;
     for (const Accumulator& a : sweep_.accumulators) last = std::max(last, sweep_of(a));
@@ -93,16 +89,19 @@ class RowWriter : NodeWriter {
                                      : sweep_.group == 1 ? "threadIdx.x"
                                                          : "threadIdx.x / " + group;
     const std::string all = block + (sweep_.rows > 1 ? " * " + rows + " + " + row_of_block : "");
-    if (rows_fill_blocks()) {
-      line("const " + type + " t = " + all + ";");
-    } else {
-      // A thread without a row takes part in the last one's, but stores nothing.
-      line("const " + type + " t0 = " + all + ", t = t0 < " + size(rows_) + " ? t0 : " + size(rows_) + " - 1;");
-      row_condition_ = "t0 < " + size(rows_);
-    }
+    declare_row(all);
     write_row_dims();
     write_member();
     if (sweep_.split > 1) write_chunk();
+  }
+
+  // The row of a thread, its number being `number_text`.
+  void declare_row(const std::string& number_text) {
+    const std::string type = index_type();
+    if (rows_fill_blocks(part_)) return line("const " + type + " t = " + number_text + ";");
+    // A thread without a row takes part in the last one's, but stores nothing.
+    line("const " + type + " t0 = " + number_text + ", t = t0 < " + size(rows_) + " ? t0 : " + size(rows_) + " - 1;");
+    row_condition_ = "t0 < " + size(rows_);
   }
 
   void write_row_dims() {
@@ -141,12 +140,7 @@ class RowWriter : NodeWriter {
     open("for (" + type + " begin_row = " + cast + "blockIdx.x * " + rows + "; begin_row < " + size(rows_) +
          "; begin_row += " + number(int64_t{sweep_.blocks} * sweep_.rows) + ") {");
     const std::string all = sweep_.rows == 1 ? "begin_row" : "begin_row + threadIdx.x / " + number(sweep_.group);
-    if (rows_fill_blocks()) {
-      line("const " + type + " t = " + all + ";");
-    } else {
-      line("const " + type + " t0 = " + all + ", t = t0 < " + size(rows_) + " ? t0 : " + size(rows_) + " - 1;");
-      row_condition_ = "t0 < " + size(rows_);
-    }
+    declare_row(all);
     write_row_dims();
     if (!next_.empty()) write_next_loads("begin_row + " + number(int64_t{sweep_.blocks} * sweep_.rows));
   }

@@ -108,9 +108,23 @@ std::vector<bool> along_row(const Part& part) {
   return along;
 }
 
-bool is_along(const Part& part, const Store& store) {
-  return along_row(part)[store.value.index] ||
+bool is_along(const Part& part, const std::vector<bool>& along, const Store& store) {
+  return along[store.value.index] ||
          std::any_of(part.sweep->dims.begin(), part.sweep->dims.end(), [&](AtomId v) { return part.space.depends_on(store.index, v); });
+}
+
+int sweep_of(const Accumulator& a, const std::vector<int>& phase) {
+  return std::max(phase[a.operand.index], a.mean.valid() ? phase[a.mean.index] : 0);
+}
+
+bool rows_fill_blocks(const Part& part) {
+  const Size rows = iterations(part);
+  return rows.is_constant() && rows.value() % part.sweep->rows == 0;
+}
+
+int64_t positions_of_block(const Sweep& sweep, int64_t positions) {
+  const int64_t round = int64_t{sweep.group} * sweep.steps, rounds = sweep.split * round;
+  return (positions + rounds - 1) / rounds * round;
 }
 
 std::vector<int> phases(const Part& part) {
@@ -119,9 +133,7 @@ std::vector<int> phases(const Part& part) {
     const Node& n = part.nodes[NodeId(i)];
     for (NodeId in : n.in) phase[i] = std::max(phase[i], phase[in.index]);
     if (n.kind != Node::kReduce) continue;
-    const Accumulator& a = part.sweep->accumulators[n.accumulator];
-    phase[i] = phase[a.operand.index] + 1;
-    if (a.mean.valid()) phase[i] = std::max(phase[i], phase[a.mean.index] + 1);
+    phase[i] = sweep_of(part.sweep->accumulators[n.accumulator], phase) + 1;
   }
   return phase;
 }

@@ -64,11 +64,19 @@ void refresh_data(Part& part);
 // sweep.
 std::vector<bool> along_row(const Part& part);
 
-// True if the store writes something for every position of a row.
-bool is_along(const Part& part, const Store& store);
+// True if the store writes something for every position of a row. `along` as along_row gives it.
+bool is_along(const Part& part, const std::vector<bool>& along, const Store& store);
 
 // Per node: the sweep during which it is known, reductions being known after theirs.
 std::vector<int> phases(const Part& part);
+// The sweep that feeds an accumulator. `phase` as phases gives it.
+int sweep_of(const Accumulator& accumulator, const std::vector<int>& phase);
+
+// True where every group of threads is known to have a row of its own.
+bool rows_fill_blocks(const Part& part);
+
+// Positions of a row that one block takes: whole rounds of what its threads have in flight.
+int64_t positions_of_block(const Sweep& sweep, int64_t positions);
 
 // Π extents of the part's loop variables.
 Size iterations(const Part& part);

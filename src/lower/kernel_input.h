@@ -25,4 +25,13 @@ struct KernelInput {
   std::map<OpId, RowTrace::Parts> reduced_before = {};
 };
 
+// A store at the indices of its value, which is still to be set.
+inline Store store_at(const KernelInput::Stored& stored, const std::vector<Index>& indices, IndexSpace& space) {
+  Store store;
+  store.buffer = stored.buffer;
+  for (size_t d = 0; d < indices.size(); ++d) store.index = store.index + indices[d] * stored.strides[d];
+  store.index = space.simplify(std::move(store.index));
+  return store;
+}
+
 }  // namespace fusec

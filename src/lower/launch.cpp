@@ -21,11 +21,6 @@ void for_each_buffer(PartType& part, F&& f) {
   for (auto& c : part.sweep->columns) f(c.accumulator.partials);
 }
 
-bool rows_fill_blocks(const Part& part) {
-  const Size rows = iterations(part);
-  return rows.is_constant() && rows.value() % part.sweep->rows == 0;
-}
-
 }  // namespace
 
 void drop_unused_buffers(Kernel& kernel) {

@@ -98,11 +98,8 @@ void lower_line(const KernelInput& input, OpId id, Kernel& kernel, const std::op
   Tracer tracer(input.graph, input.computed, input.place, input.check, part);
   part.line->operand = tracer.value_at(x, indices);
   for (const KernelInput::Stored& stored : input.stores) {
-    Store store;
-    store.buffer = stored.buffer;
+    Store store = store_at(stored, indices, part.space);
     store.value = part.line->operand;
-    for (size_t d = 0; d < indices.size(); ++d) store.index = store.index + indices[d] * stored.strides[d];
-    store.index = part.space.simplify(std::move(store.index));
     part.stores.push_back(std::move(store));
     part.line->results.push_back(stored.value == op.out[0] ? 0 : 1);
   }

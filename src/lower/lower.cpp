@@ -102,8 +102,7 @@ class Lowering {
   // in between.
   void lower_values(uint32_t id, IdVec<ValueId, bool>& computed, std::vector<Destination> wanted) {
     if (wanted.empty() || lower_fused(id, computed, wanted, false)) return;
-    for (OpId op : ops_before(computed, wanted)) {
-      if (info(graph_[op].kind).category != OpCategory::kReduction) continue;
+    for (OpId op : reductions_before(computed, wanted)) {
       std::vector<Destination> own;
       for (ValueId v : graph_[op].out)
         if (v.valid()) take(id, wanted, v, own);
@@ -111,6 +110,12 @@ class Lowering {
       for (const Destination& d : own) computed[d.value] = false;
     }
     lower_fused(id, computed, wanted, true);
+  }
+
+  std::vector<OpId> reductions_before(const IdVec<ValueId, bool>& computed, const std::vector<Destination>& wanted) const {
+    std::vector<OpId> ops = ops_before(computed, wanted);
+    std::erase_if(ops, [&](OpId op) { return info(graph_[op].kind).category != OpCategory::kReduction; });
+    return ops;
   }
 
   // The ops that a segment still evaluates on the way to the wanted values, operands first.
@@ -212,8 +217,7 @@ class Lowering {
 
   // An operand that needs reductions is stored before.
   void settle_reductions(uint32_t id, IdVec<ValueId, bool>& computed, ValueId v, std::vector<Destination>& wanted) {
-    const std::vector<OpId> before = ops_before(computed, {{v, {}, {}}});
-    if (std::none_of(before.begin(), before.end(), [&](OpId b) { return info(graph_[b].kind).category == OpCategory::kReduction; })) return;
+    if (reductions_before(computed, {{v, {}, {}}}).empty()) return;
     std::vector<Destination> own;
     take(id, wanted, v, own);
     lower_values(id, computed, std::move(own));
@@ -427,7 +431,8 @@ class Lowering {
 
   static bool reads_for_deviations(const Kernel& kernel) {
     const Part& part = kernel.parts[0];
-    const bool stores_rows = std::any_of(part.stores.begin(), part.stores.end(), [&](const Store& s) { return is_along(part, s); });
+    const bool stores_rows = std::any_of(part.stores.begin(), part.stores.end(),
+                                         [&, along = along_row(part)](const Store& s) { return is_along(part, along, s); });
     return !part.sweep->held && (part.sweep->staged.empty() || !stores_rows) &&
            std::any_of(part.sweep->accumulators.begin(), part.sweep->accumulators.end(),
                        [](const Accumulator& a) { return a.kind == Accumulator::kDeviations; });

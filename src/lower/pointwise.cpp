@@ -99,10 +99,7 @@ class PartBuilder {
       for (const auto* stored : stores_) {
         const Shape& own = input_.graph[stored->value].shape;
         std::vector<Index> at = own == shape() ? here : match_rank(here, own);
-        Store store;
-        store.buffer = stored->buffer;
-        for (size_t d = 0; d < at.size(); ++d) store.index = store.index + at[d] * stored->strides[d];
-        store.index = part.space.simplify(std::move(store.index));
+        Store store = store_at(*stored, at, part.space);
         store.value = tracer.value_at(stored->value, std::move(at));
         part.stores.push_back(std::move(store));
       }

@@ -169,10 +169,7 @@ void RowBuilder::trace(Part& part, const std::vector<const Stored*>& stores, con
     const bool same = shape == shape_;
     const bool of_row = !(element_count(shape) == element_count(shape_));
     std::vector<Index> at = same ? root_indices : indices_of(part, of_row ? part.dims : all, shape);
-    Store store;
-    store.buffer = stored->buffer;
-    for (size_t d = 0; d < at.size(); ++d) store.index = store.index + at[d] * stored->strides[d];
-    store.index = part.space.simplify(std::move(store.index));
+    Store store = store_at(*stored, at, part.space);
     store.value = tracer.value_at(stored->value, std::move(at));
     part.stores.push_back(std::move(store));
   }

@@ -24,6 +24,7 @@ constexpr int64_t kBlocksWanted = 16;               // on a multiprocessor, befo
 constexpr int64_t kColumnBytes = 64;                // of states that a thread keeps for its positions
 constexpr int kColumnBlock = 512;
 constexpr int64_t kLeastSkewedVectors = 8;  // in a row
+constexpr int kWideEnough = 4;              // lanes, for rows to do without skewed vectors
 constexpr int64_t kMaxSplit = 4096;
 constexpr int64_t kThreadsWanted = 1024;
 constexpr int64_t kInlinePositions = 16;  // that one thread reduces alone
@@ -32,8 +33,6 @@ int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t bit_ceil(int64_t n) { return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(n, 1)))); }
 
 int64_t typical(const Part& part, const Size& size) { return std::max<int64_t>(1, evaluate(size, typical_values(part.space.symbols()))); }
-
-bool target_has_clusters(const Target& target) { return std::atoi(target.arch.c_str() + 3) >= 90; }
 
 // Bytes moved, over the whole kernel, by accesses that run along a variable.
 double unit_stride_bytes(const Part& part, const Kernel& kernel, AtomId v) {
@@ -119,8 +118,7 @@ std::vector<uint64_t> uses(const Part& part, const std::vector<int>& phase, cons
   auto use = [&](NodeId n, int in) {
     if (along[n.index]) used[n.index] |= uint64_t{1} << std::min(in, 63);
   };
-  for (const Accumulator& a : part.sweep->accumulators)
-    use(a.operand, std::max(phase[a.operand.index], a.mean.valid() ? phase[a.mean.index] : 0));
+  for (const Accumulator& a : part.sweep->accumulators) use(a.operand, sweep_of(a, phase));
   for (const Column& c : part.sweep->columns) use(c.accumulator.operand, phase[c.accumulator.operand.index]);
   const int last = *std::max_element(phase.begin(), phase.end());
   for (const Store& s : part.stores) use(s.value, s.last ? last : phase[s.value.index]);
@@ -135,12 +133,12 @@ std::vector<NodeId> choose_kept(const Graph& graph, const Part& part, int64_t by
   const std::vector<int> phase = phases(part);
   const std::vector<bool> along = along_row(part);
   const std::vector<uint64_t> used = uses(part, phase, along);
+  const std::vector<bool> same_for_lanes = part.lane.valid() ? independent_nodes(part, part.lane) : std::vector<bool>(along.size(), true);
   std::vector<NodeId> kept;
   for (size_t i = 0; i < part.nodes.size(); ++i) {
     const Node& n = part.nodes[NodeId(i)];
     if (n.kind != Node::kOp || !along[i] || std::popcount(used[i]) < 2 || node_cost(graph, n) < kDearInstructions) continue;
-    const bool lanes = part.lane.valid() && !independent_nodes(part, part.lane)[i];
-    const int64_t more = int64_t{part.sweep->steps} * bytes_of(n.dtype) * (lanes ? part.vector : 1);
+    const int64_t more = int64_t{part.sweep->steps} * bytes_of(n.dtype) * (same_for_lanes[i] ? 1 : part.vector);
     if (more > bytes) continue;
     bytes -= more;
     kept.push_back(NodeId(i));
@@ -178,17 +176,15 @@ Traffic traffic(const Part& part) {
     if (used[i] & 1) t.first += bytes;
     if (std::popcount(used[i]) > 1) t.held += bytes;
   }
-  for (const Store& s : part.stores) {
-    auto varies = [&](AtomId v) { return part.space.depends_on(s.index, v); };
-    t.stores_along |= along[s.value.index] || std::any_of(part.sweep->dims.begin(), part.sweep->dims.end(), varies);
-  }
+  for (const Store& s : part.stores) t.stores_along |= is_along(part, along, s);
   return t;
 }
 
 }  // namespace
 
 bool too_few_rows(const Part& part, const Target& target) {
-  if (!traffic(part).stores_along && traffic(part).sweeps == 1) return false;  // blocks can share a row
+  const Traffic t = traffic(part);
+  if (!t.stores_along && t.sweeps == 1) return false;  // blocks can share a row
   const int64_t rows = typical(part, iterations(part)), positions = typical(part, iterations(part, part.sweep->dims));
   return rows * 4 < target.multiprocessors && rows * positions > int64_t{1} << 18;
 }
@@ -235,7 +231,7 @@ bool schedule_columns(const Graph& graph, const Target& target, const std::funct
 void hold_in_shared_memory(const Target& target, int64_t bytes, int64_t positions, Kernel& kernel, int64_t& group) {
   Sweep& sweep = *kernel.parts[0].sweep;
   const int64_t block_limit = target.shared_bytes_per_block - kReservedBytes;
-  const int64_t largest_cluster = target_has_clusters(target) ? kMaxCluster : 1;
+  const int64_t largest_cluster = arch_number(target) >= 90 ? kMaxCluster : 1;
   for (int64_t share : {int64_t{3}, int64_t{2}, int64_t{1}})
     for (int64_t blocks = 1; blocks <= largest_cluster; blocks *= 2) {
       const int64_t most = block_limit / share - kReservedBytes, chunk = ceil_div(ceil_div(positions, blocks), kSharedBlock) * kSharedBlock;
@@ -259,7 +255,7 @@ void schedule_rows(const Graph& graph, const Target& target, const std::function
   std::vector<AtomId>& vector_dims = sweep.across ? part.dims : sweep.dims;
   if (!vector_dims.empty()) {
     const int width = choose_width(part, kernel, vector_dims.back());
-    if (sweep.across || width * 2 >= 8 || !skew(part, kernel)) apply_vector(part, vector_dims, width);
+    if (sweep.across || width >= kWideEnough || !skew(part, kernel)) apply_vector(part, vector_dims, width);
   }
 
   const Traffic t = traffic(part);
@@ -307,10 +303,7 @@ void schedule_rows(const Graph& graph, const Target& target, const std::function
                                      : in_flight);
   if (sweep.held) sweep.kept = choose_kept(graph, part, kKeptBytes);
   if (sweep.skewed) kernel.blocks_resident = static_cast<int>(std::max<int64_t>(1, kThreadsWanted / kernel.block));
-  if (!sweep.staged.empty()) {
-    const int64_t round = group * sweep.steps;
-    kernel.dynamic_bytes = static_cast<int>(ceil_div(positions, sweep.split * round) * round * t.held);
-  }
+  if (!sweep.staged.empty()) kernel.dynamic_bytes = static_cast<int>(positions_of_block(sweep, positions) * t.held);
   if (sweep.cluster) {
     part.grid = {row_count * Size(sweep.split), 1};
   } else if (sweep.split > 1) {

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "graph/attribute_names.h"
 #include "graph/verify.h"
 #include "parser/read_parts.h"
 
@@ -91,32 +92,11 @@ constexpr AttributeRow kAttributes[] = {
 };
 #undef FUSEC_READ
 
-// What the table of ops does not say: attributes that choose the row, or that have one value only.
-std::string_view attributes_of(OpKind kind) {
-  if (kind == OpKind::kGelu) return "approximate?";
-  if (kind == OpKind::kCrossEntropy) return "reduction?";
-  return info(kind).attributes;
-}
-
-// Calls use(name, required) for each attribute of an op.
-template <class Use>
-void for_each_attribute(OpKind kind, Use use) {
-  std::string_view rest = attributes_of(kind);
-  while (!rest.empty()) {
-    const size_t end = std::min(rest.find(' '), rest.size());
-    std::string_view name = rest.substr(0, end);
-    const bool optional = name.ends_with('?');
-    if (optional) name.remove_suffix(1);
-    use(name, !optional);
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-  }
-}
-
 // Returns the attribute that was meant, or "".
 std::string report_unknown(Reading& r, OpKind kind, JsonValue key) {
   std::vector<std::string_view> names = {"op", "in", "out", "note"};
   std::string list;
-  for_each_attribute(kind, [&](std::string_view name, bool) {
+  for_each_attribute(attributes_of(kind), [&](std::string_view name, bool) {
     names.push_back(name);
     list += (list.empty() ? "" : ", ") + std::string(name);
   });
@@ -147,12 +127,12 @@ ReadAttrs read_attributes(Reading& r, OpKind kind, JsonValue op, Span at) {
       continue;
     }
     int position = 0, found = -1;
-    for_each_attribute(kind, [&](std::string_view known, bool) { found = known == name ? position : found, ++position; });
+    for_each_attribute(attributes_of(kind), [&](std::string_view known, bool) { found = known == name ? position : found, ++position; });
     if (found < 0) {
       // A misspelt attribute is not missing as well.
       const std::string meant = report_unknown(r, kind, key);
       int at_meant = 0;
-      for_each_attribute(kind, [&](std::string_view known, bool) { given |= uint64_t{known == meant} << at_meant++; });
+      for_each_attribute(attributes_of(kind), [&](std::string_view known, bool) { given |= uint64_t{known == meant} << at_meant++; });
       result.ok = false;
       continue;
     }
@@ -161,7 +141,7 @@ ReadAttrs read_attributes(Reading& r, OpKind kind, JsonValue op, Span at) {
     result.ok &= row->read(r, value, {name, "", name_of(kind)}, result);
   }
   int position = 0;
-  for_each_attribute(kind, [&](std::string_view name, bool required) {
+  for_each_attribute(attributes_of(kind), [&](std::string_view name, bool required) {
     const bool is_given = given >> position++ & 1;
     if (!required || is_given) return;
     r.error("missing-attribute", at, quoted(name_of(kind)) + " needs the attribute " + quoted(name));

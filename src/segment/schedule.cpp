@@ -50,8 +50,6 @@ const char* noun(Role role) {
   }
 }
 
-int arch_number(const Target& target) { return std::atoi(target.arch.c_str() + 3); }
-
 }  // namespace
 
 const char* name_of(Rule rule) { return kRules[static_cast<size_t>(rule)].name; }

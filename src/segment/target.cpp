@@ -22,6 +22,8 @@ constexpr struct {
 
 }  // namespace
 
+int arch_number(const Target& target) { return std::atoi(target.arch.c_str() + 3); }
+
 Target target_for(const std::string& arch) {
   const size_t digits = arch.find_first_of("0123456789");
   const int number = digits == std::string::npos ? 80 : std::atoi(arch.c_str() + digits);

@@ -19,6 +19,9 @@ struct Target {
   int max_params_bytes = 4096;  // kernel parameters
 };
 
+// 90 for "sm_90".
+int arch_number(const Target& target);
+
 // The description for an architecture name "sm_NN" or "compute_NN"; the nearest known one for others.
 Target target_for(const std::string& arch);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "graph/attribute_names.h"
 #include "graph/dtype.h"
 #include "graph/ops.h"
 
@@ -31,20 +32,6 @@ bool is_list(const Json& root, const char* key) {
 
 OpKind kind_at(size_t i) { return static_cast<OpKind>(i); }
 constexpr size_t kKinds = static_cast<size_t>(OpKind::kCount);
-
-// Calls use(name, required) for the attributes of an op's row.
-template <class Use>
-void for_each_attribute(OpKind kind, Use use) {
-  std::string_view rest = info(kind).attributes;
-  while (!rest.empty()) {
-    const size_t end = std::min(rest.find(' '), rest.size());
-    std::string_view name = rest.substr(0, end);
-    const bool optional = name.ends_with('?');
-    if (optional) name.remove_suffix(1);
-    use(name, !optional);
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-  }
-}
 
 // Appends `prefix` to every name of a value.
 void rename(Json& root, const std::string& prefix) {
@@ -148,7 +135,7 @@ void JsonMutator::change_object(Json& object) {
     object[any_of(kKeys)] = kNumbers[pick(std::size(kNumbers))];
     return;
   }
-  for_each_attribute(kind_at(pick(kKinds)), [&](std::string_view name, bool) {
+  for_each_attribute(info(kind_at(pick(kKinds))).attributes, [&](std::string_view name, bool) {
     if (one_in(2)) object[std::string(name)] = attribute(name, object, pick(4));
   });
 }
@@ -245,7 +232,7 @@ void JsonMutator::add_op(Json& root) {
   if (operands > 0) op["in"] = Json::array();
   for (size_t i = 0; i < operands; ++i) op["in"].push_back(one_in(12) ? other_atom(Json(1), root) : Json(any_of(names)));
   const size_t rank = pick(4);
-  for_each_attribute(kind, [&](std::string_view name, bool required) {
+  for_each_attribute(row.attributes, [&](std::string_view name, bool required) {
     if (required || one_in(3)) op[std::string(name)] = attribute(name, root, rank);
   });
   const std::string out = "v" + std::to_string(root["ops"].size()) + "_" + std::to_string(pick(1000));
