@@ -209,7 +209,7 @@ TEST_CASE("products of floats: near the reference") {
         std::vector<double> ones(static_cast<size_t>(c.src.elems()), 0.5);
         c.src = tensor_of(c.src.shape, ones, dtype);
       }
-      check_near(c.rewritten(), c.as_written(), 4 * epsilon(dtype), 0);
+      check_near(c.rewritten(), c.as_written(), 4 * epsilon(dtype), dtype == kF64 ? 0x1p-1072 : 0);  // (denormals round each time)
     }
 }
 
@@ -251,11 +251,12 @@ TEST_CASE("sums of special values") {
     for (const Row& row : rows) {
       if (dtype == kF16 && std::fabs(row.x) == 1e38) continue;
       CAPTURE(name_of(dtype), row.x, row.updates);
-      const std::vector<double> got = numbers(one_element(dtype, row.x, row.updates).rewritten());
+      const Case c = one_element(dtype, row.x, row.updates);
+      const std::vector<double> got = numbers(c.rewritten()), before = numbers(c.x);
       if (std::isnan(row.sum)) CHECK(std::isnan(got[1]));
       else CHECK((got[1] == row.sum && std::signbit(got[1]) == std::signbit(row.sum)));
       // No update goes to the first element.
-      CHECK((std::isnan(row.x) ? std::isnan(got[0]) : got[0] == row.x && std::signbit(got[0]) == std::signbit(row.x)));
+      CHECK((got[0] == before[0] && std::signbit(got[0]) == std::signbit(before[0])));
     }
   // Denormals, and sums beyond the range.
   CHECK(numbers(one_element(kF64, 5e-324, {5e-324, 1e-320}).rewritten())[1] == 5e-324 + 5e-324 + 1e-320);
@@ -264,7 +265,9 @@ TEST_CASE("sums of special values") {
   CHECK(numbers(one_element(kF32, 3e38, {3e38, 3e38}).rewritten())[1] == kInf);
   CHECK(numbers(one_element(kF64, 1e16, {1.0, -1e16}).rewritten())[1] == 1.0);
   // f8 saturates where there are updates, and keeps its bits where there are none.
-  const std::vector<double> f8 = numbers(one_element(kF8E5M2, kInf, {1.0, 1.0}).rewritten());
+  Case narrow = one_element(kF8E5M2, 1.0, {1.0, 1.0});
+  for (uint8_t k = 0; k < 2; ++k) narrow.x.as<uint8_t>()[k] = 0x7c;
+  const std::vector<double> f8 = numbers(narrow.rewritten());
   CHECK(f8[0] == kInf);
   CHECK(f8[1] == 57344.0);
 }
