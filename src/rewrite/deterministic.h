@@ -42,6 +42,8 @@ class ScatterSteps {
   ValueId source(const char* name);
   // The op that keeps the result's name.
   void last(OpKind op, std::vector<Operand> in, const Attrs* attrs = nullptr);
+  // where(condition, a, b) as that op, bit for bit: narrow floats as integers, as `where` itself rounds them.
+  void last_where(ValueId condition, ValueId a, ValueId b);
 
  private:
   std::string fresh(const std::string& step);

@@ -68,7 +68,7 @@ void multiply_all(ScatterSteps& s) {
   }
   const ValueId scaled = s.step("times_x", OpKind::kMul, operand(s.cast("x_widened", s.x, DType::kF64)), operand(product));
   // (which elements have updates: the scatter that tells also looks at the range of the indices)
-  s.last(OpKind::kWhere, {operand(s.touched()), operand(s.cast("rounded", scaled, s.dtype)), operand(s.x)});
+  s.last_where(s.touched(), s.cast("rounded", scaled, s.dtype), s.x);
 }
 
 void multiply_sorted(ScatterSteps& s) {

@@ -170,10 +170,10 @@ void Sum::finish(ValueId y, ValueId m) {
   const ValueId sum = s_.cast("rounded", y, s_.dtype);
   if (s_.dtype == DType::kF8E5M2) {
     // A rounding to f8 makes an infinity finite, but not where there is no update.
-    return s_.last(OpKind::kWhere, {operand(s_.touched()), operand(sum), operand(s_.x)});
+    return s_.last_where(s_.touched(), sum, s_.x);
   }
   const ValueId nan = s_.step("nan_before", OpKind::kIsNan, {operand(s_.x)});
-  s_.last(OpKind::kWhere, {operand(nan), operand(s_.x), operand(sum)});
+  s_.last_where(nan, s_.x, sum);
 }
 
 void Sum::run() {

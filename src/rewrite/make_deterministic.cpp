@@ -86,6 +86,13 @@ void ScatterSteps::last(OpKind op, std::vector<Operand> in, const Attrs* last_at
   rebuild_.map(result_, builder_.value(op, std::move(in), name_, last_attrs, dtype));
 }
 
+void ScatterSteps::last_where(ValueId condition, ValueId a, ValueId b) {
+  if (!is_narrow_float(dtype)) return last(OpKind::kWhere, {operand(condition), operand(a), operand(b)});
+  const DType bits = is_f8(dtype) ? DType::kU8 : DType::kI16;
+  const ValueId if_so = bitcast("bits_if_so", a, bits), if_not = bitcast("bits_if_not", b, bits);
+  last(OpKind::kBitcast, {operand(step("chosen_bits", OpKind::kWhere, {operand(condition), operand(if_so), operand(if_not)}))});
+}
+
 ValueId ScatterSteps::last_of_element(ValueId ranks) {
   Attrs along, table, latest;
   along.dim = table.dim = latest.dim = kind == OpKind::kScatter ? attrs.dim : 0;
