@@ -167,7 +167,8 @@ def evaluate(size, values):
 
 
 class Program:
-    """What `fusec compile` wrote for one graph, at given sizes (default: the typical ones). `deterministic`: every run gives the same bits."""
+    """What `fusec compile` wrote for one graph, at given sizes (default: the typical ones). `deterministic`: each run gives the bits
+    of the first; as a path, of the first of all programs with that path."""
 
     def __init__(self, folder, name, sizes=None, deterministic=False):
         self.folder, self.name, self.deterministic = pathlib.Path(folder), name, deterministic
@@ -194,7 +195,11 @@ class Program:
         given, wanted = data.safetensors_offsets(input_file), data.safetensors_offsets(reference_file)
         lines = [f"library {library}", f"name {self.name}"]
         if self.deterministic:
-            lines.append("repeatable")
+            kept = self.deterministic
+            if kept is True:
+                kept = self.folder / f"{self.name}.first_outputs"
+                kept.unlink(missing_ok=True)
+            lines.append(f"repeatable {kept}")
         if any("accumulate" not in op or self.deterministic for op in scatters):
             lines.append("collisions")
         if self.sizes:
@@ -224,6 +229,7 @@ class Program:
 
 # Order of threads, byte in fresh memory, and where the workspace lies: together each wrong order and each byte that nothing wrote shows.
 RUNS = [(0, 0xFF, "separate"), (1, 0x5A, "arena")]
+SCATTER_SCHEDULES = [[], ["--scatter", "direct"], ["--scatter", "shared"]]
 MORE_RUNS = RUNS + [(n, 0x33, "separate") for n in (2, 3)]
 
 
@@ -280,12 +286,15 @@ def main():
             if o.skip_missing and "error[no-kernel]" in run(o.fusec, "compile", path, "-o", work, "--emit", "cu", *dims).stderr:
                 print(f"skipped {name}: no kernel", flush=True)
                 continue
-            must(o.fusec, "compile", path, "-o", work, "--emit", "cu", "--arch", o.arch, *dims, *flags)
-            program = Program(work, name, deterministic="--deterministic" in flags)
-            tools.compile([program.source], f"{work}/{name}.so")
-            prepare_inputs(program, graph, f"{work}/in.safetensors", o.seed, o.special)
-            must(o.fusec, "run", path, "--device", "cpu", "--inputs", f"{work}/in.safetensors", "--outputs", f"{work}/cpu.safetensors", *dims)
-            execute(tools, program, f"{work}/{name}.so", work, f"{work}/in.safetensors", f"{work}/cpu.safetensors", MORE_RUNS, (lambda t: graph.get("meta", {}).get("tolerance", {}).get(t["name"], (0, 0))) if o.exact else near)
+            deterministic = "--deterministic" in flags and pathlib.Path(work) / "first_outputs"
+            for schedule in SCATTER_SCHEDULES if deterministic else [[]]:
+                must(o.fusec, "compile", path, "-o", work, "--emit", "cu", "--arch", o.arch, *dims, *flags, *schedule)
+                program = Program(work, name, deterministic=deterministic)
+                tools.compile([program.source], f"{work}/{name}.so")
+                if not schedule:
+                    prepare_inputs(program, graph, f"{work}/in.safetensors", o.seed, o.special)
+                    must(o.fusec, "run", path, "--device", "cpu", "--inputs", f"{work}/in.safetensors", "--outputs", f"{work}/cpu.safetensors", *dims)
+                execute(tools, program, f"{work}/{name}.so", work, f"{work}/in.safetensors", f"{work}/cpu.safetensors", MORE_RUNS, (lambda t: graph.get("meta", {}).get("tolerance", {}).get(t["name"], (0, 0))) if o.exact else near)
             print(f"ok      {name}", flush=True)
         except Failure as failure:
             failed += 1

@@ -3,7 +3,7 @@
 //   library PATH              what was compiled from the emitted text
 //   name NAME                 NAME_launch is called
 //   collisions                of plain scatter stores are no races
-//   repeatable                each run gives the bits of the first
+//   repeatable FILE           each run gives the bits of the first, whose outputs FILE keeps: those of another program may stand there
 //   sizes N…                  run-time sizes, in the launcher's order
 //   run SEED POISON HOW       once more: order of threads, byte in fresh memory, HOW: arena or separate workspace buffers
 //   input NAME BYTES ALIAS? … see read_tensor
@@ -21,6 +21,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <sstream>
 #include <string>
@@ -55,7 +56,7 @@ struct Job {
   std::vector<Run> runs;
   std::vector<Tensor> inputs, outputs;
   std::vector<size_t> workspace;
-  bool repeatable = false;
+  std::string repeatable;
   std::map<std::pair<uint64_t, int>, size_t> pointers;  // launch and argument → workspace buffer
 };
 
@@ -87,7 +88,7 @@ Job read_job(const char* path) {
     if (key == "library") line >> job.library;
     else if (key == "name") line >> job.name;
     else if (key == "collisions") allow_collisions();
-    else if (key == "repeatable") job.repeatable = true;
+    else if (key == "repeatable") line >> job.repeatable;
     else if (key == "sizes")
       for (long long n; line >> n;) job.sizes.push_back(n);
     else if (key == "run") {
@@ -163,7 +164,6 @@ using WorkspaceBytes = size_t (*)(const long long*);
 const Job* running_job = nullptr;
 Buffer* arena = nullptr;
 std::vector<Buffer*> separate;
-std::vector<std::vector<char>> first_outputs;  // of the first run
 
 void* map_pointer(uint64_t launch, int argument, void* pointer) {
   const auto it = running_job->pointers.find({launch, argument});
@@ -190,17 +190,37 @@ void compare(const Tensor& t, const Buffer& buffer, const Run& run) {
             ", reference " + number_text(t.dtype, wanted.data() + first * bytes) + how);
 }
 
-void compare_with_first(size_t output, const Tensor& t, const Buffer& buffer, const Run& run) {
-  const std::vector<size_t> where = places(t);
+std::vector<char> logical_data(const Tensor& t, const Buffer& buffer) {
   const size_t bytes = number_bytes(t.dtype);
-  std::vector<char> now(where.size() * bytes);
-  for (size_t i = 0; i < where.size(); ++i) memcpy(now.data() + i * bytes, buffer.begin + where[i], bytes);
-  if (first_outputs.size() <= output) return first_outputs.push_back(std::move(now));
-  const std::vector<char>& first = first_outputs[output];
-  for (size_t i = 0; i < where.size(); ++i)
-    if (memcmp(first.data() + i * bytes, now.data() + i * bytes, bytes) != 0)
-      return problem("output " + t.name + ": element " + std::to_string(i) + " is " + number_text(t.dtype, now.data() + i * bytes) +
-                     ", in the first run " + number_text(t.dtype, first.data() + i * bytes) + " (order " + std::to_string(run.seed) + ")");
+  std::vector<char> data;
+  for (const size_t at : places(t)) data.insert(data.end(), buffer.begin + at, buffer.begin + at + bytes);
+  return data;
+}
+
+void compare_with_first(const Job& job, const std::vector<Buffer*>& outputs, const Run& run) {
+  std::vector<char> now;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const std::vector<char> data = logical_data(job.outputs[i], *outputs[i]);
+    now.insert(now.end(), data.begin(), data.end());
+  }
+  std::ifstream kept(job.repeatable, std::ios::binary);
+  if (!kept) {
+    std::ofstream(job.repeatable, std::ios::binary).write(now.data(), static_cast<std::streamsize>(now.size()));
+    return;
+  }
+  const std::vector<char> first{std::istreambuf_iterator<char>(kept), {}};
+  if (first.size() != now.size()) refuse(job.repeatable + " has other outputs");
+  size_t at = 0;
+  for (const Tensor& t : job.outputs) {
+    const size_t bytes = number_bytes(t.dtype);
+    for (size_t i = 0; i < elements(t); ++i, at += bytes) {
+      if (memcmp(first.data() + at, now.data() + at, bytes) == 0) continue;
+      problem("output " + t.name + ": element " + std::to_string(i) + " is " + number_text(t.dtype, now.data() + at) +
+              ", in the first run " + number_text(t.dtype, first.data() + at) + " (order " + std::to_string(run.seed) + ")");
+      at += (elements(t) - i) * bytes;
+      break;
+    }
+  }
 }
 
 void run_once(const Job& job, const Run& run, void* library) {
@@ -255,10 +275,8 @@ void run_once(const Job& job, const Run& run, void* library) {
     code = launch(input_pointers.data(), output_pointers.data(), arena->begin, bytes, nullptr);
   }
   if (code != 0) problem("the launcher returned " + std::to_string(code));
-  for (size_t i = 0; i < job.outputs.size(); ++i) {
-    compare(job.outputs[i], *outputs[i], run);
-    if (job.repeatable) compare_with_first(i, job.outputs[i], *outputs[i], run);
-  }
+  for (size_t i = 0; i < job.outputs.size(); ++i) compare(job.outputs[i], *outputs[i], run);
+  if (!job.repeatable.empty()) compare_with_first(job, outputs, run);
   for (size_t i = 0; i < inputs.size(); ++i) {
     bool aliased = false;
     for (const Tensor& t : job.outputs) aliased = aliased || t.alias == static_cast<int>(i);
