@@ -68,7 +68,8 @@ void multiply_all(ScatterSteps& s) {
   }
   const ValueId scaled = s.step("times_x", OpKind::kMul, operand(s.cast("x_widened", s.x, DType::kF64)), operand(product));
   // (which elements have updates: the scatter that tells also looks at the range of the indices)
-  s.last_where(s.touched(), s.cast("rounded", scaled, s.dtype), s.x);
+  const ValueId touched = s.touched();
+  s.last_where(touched, s.cast("rounded", scaled, s.dtype), s.x);
 }
 
 void multiply_sorted(ScatterSteps& s) {
