@@ -31,6 +31,8 @@ struct Node {
     kIndex,     // iota `op`: start + step · index
     kRandom,    // uniform or normal `op`, element number `index`
     kChecked,   // in[0] as an index of a dimension of size `extent`; where it is none: `extent`, and `buffer` records that
+    kItem,      // the update that the list has come to
+    kListed,    // in[0] + Σ in[1] over the updates of a list, whose first is in[2] and whose links are in `buffer`
     kReduce,    // result `result` of reduction `op`: accumulator `accumulator`, after its sweep
   } kind = kConstant;
   DType dtype = DType::kF32;
@@ -54,6 +56,9 @@ struct Store {
   // An update of what lies there, by any number of threads at once (`accumulate` kNone: by one of them).
   bool update = false;
   Accumulate accumulate = Accumulate::kNone;
+  // A link of a list: `position` takes the place of what lies there, which goes to previous[position].
+  BufferId previous;
+  Index position;
 };
 
 // Tiled transpose: a block covers `rows` × `columns` elements, columns along the stores' innermost axis and rows along the innermost
@@ -129,6 +134,12 @@ struct Table {
   int element_bytes() const { return counts ? 4 : bytes_of(dtype); }
 };
 
+// A sum over the updates of each row of a scatter's target, which a list names.
+struct List {
+  NodeId item, sum;
+  static constexpr int kAhead = 4;  // items whose loads are in flight together
+};
+
 // One iteration space of a kernel: a range of its blocks.
 struct Part {
   explicit Part(const Symbols& symbols) : space(symbols) {}
@@ -154,6 +165,7 @@ struct Part {
   std::optional<Sweep> sweep;
   std::optional<Line> line;
   std::optional<Table> table;
+  std::optional<List> list;
   std::vector<AtomId> shared_atoms;  // quotients and remainders that others contain: computed once, by name
   bool wide_index = false;           // 64-bit index arithmetic
   GridTerm grid;                     // blocks of this part

@@ -280,6 +280,8 @@ Tracer::Recipe Tracer::recipe(const Request& request) {
     recipe_gather(id, request, out);
   } else if (info(op.kind).category == OpCategory::kReduction) {
     recipe_reduction(id, request, out);
+  } else if (op.kind == OpKind::kIndexPut && list_) {
+    recipe_listed(id, request, out);
   } else if (op.kind == OpKind::kPad) {
     recipe_pad(op, request, out);
   } else if (op.kind == OpKind::kCat || op.kind == OpKind::kStack) {
@@ -468,6 +470,36 @@ void Tracer::recipe_gather(OpId id, const Request& request, Recipe& out) {
   };
 }
 
+void Tracer::recipe_listed(OpId id, const Request& request, Recipe& out) {
+  const Op& op = graph_[id];
+  const size_t dim = static_cast<size_t>(graph_.attrs(op).dim);
+  const ListPlace list = list_(id);
+  FUSEC_CHECK(!part_.list, "two lists in one part");
+  part_.list.emplace();
+  if (!part_.serial.valid()) part_.serial = part_.space.add_variable("u", Size(List::kAhead));
+  Node item;
+  item.kind = Node::kItem;
+  item.dtype = DType::kI32;
+  item.op = id;
+  item.index = part_.space.variable(part_.serial);
+  part_.list->item = intern(std::move(item));
+  const AtomId update = part_.space.add_data(part_.list->item, graph_[op.in[1].value].shape[0], {part_.serial});
+  std::vector<Index> indices = lists_[request.tuple];
+  Node first;
+  first.kind = Node::kLoad;
+  first.dtype = DType::kI32;
+  first.buffer = list.first;
+  first.index = indices[dim];
+  first.guard = lists_[request.guard];
+  out.node.kind = Node::kListed;
+  out.node.buffer = list.next;
+  out.operands.push_back(ask(op.in[0].value, indices, request.guard));
+  indices[dim] = part_.space.variable(update);
+  if (op.in[2].is_value()) out.operands.push_back(ask(op.in[2].value, std::move(indices), request.guard));
+  else out.operands.push_back(constant(*op.in[2].literal, out.node.dtype));
+  out.operands.push_back({true, {}, intern(std::move(first))});
+}
+
 NodeId Tracer::finish_reduction(Recipe& r) {
   Accumulator& a = *r.accumulator;
   a.operand = r.operands[0].node;
@@ -487,7 +519,10 @@ NodeId Tracer::finish(Recipe r) {
   if (r.forward) return r.operands.back().node;
   if (r.select_guards.empty()) {
     for (const Operand& o : r.operands) r.node.in.push_back(o.node);
-    return intern(std::move(r.node));
+    const bool listed = r.node.kind == Node::kListed;
+    const NodeId node = intern(std::move(r.node));
+    if (listed) part_.list->sum = node;
+    return node;
   }
   NodeId rest = r.operands.back().node;
   for (size_t k = r.select_guards.size(); k-- > 0;) {
