@@ -229,7 +229,7 @@ class Program:
 
 # Order of threads, byte in fresh memory, and where the workspace lies: together each wrong order and each byte that nothing wrote shows.
 RUNS = [(0, 0xFF, "separate"), (1, 0x5A, "arena")]
-SCATTER_SCHEDULES = [[], ["--scatter", "direct"], ["--scatter", "shared"]]
+SCATTER_SCHEDULES = ["direct", "shared", "lists"]
 MORE_RUNS = RUNS + [(n, 0x33, "separate") for n in (2, 3)]
 
 
@@ -287,7 +287,7 @@ def main():
                 print(f"skipped {name}: no kernel", flush=True)
                 continue
             deterministic = "--deterministic" in flags and pathlib.Path(work) / "first_outputs"
-            for schedule in SCATTER_SCHEDULES if deterministic else [[]]:
+            for schedule in [[]] + [["--scatter", how] for how in SCATTER_SCHEDULES if deterministic]:
                 must(o.fusec, "compile", path, "-o", work, "--emit", "cu", "--arch", o.arch, *dims, *flags, *schedule)
                 program = Program(work, name, deterministic=deterministic)
                 tools.compile([program.source], f"{work}/{name}.so")

@@ -16,7 +16,7 @@ import emulate
 
 # The small ones get vectors and repeated work from tensors of a few thousand elements.
 ARCHS = ["sm_72", "sm_72", "sm_87", "sm_90"]
-SCATTER_SCHEDULES = ["direct", "shared", "lists"]
+SCATTER_SCHEDULES = emulate.SCATTER_SCHEDULES
 PASSES = ["fold_constants", "simplify", "share_equal_ops"]
 
 
