@@ -2,6 +2,7 @@
 
 - the emitted text computes what the reference does, bit for bit where values are exact;
 - two compilations give the same bytes;
+- with --deterministic two orders of the threads give the same bits, and the last of several plain stores stays;
 - leaving out an optional pass, naming sizes that stay open until launch, one more output, another order of the ops, another GPU: nothing
   of it changes an output. One of these is drawn for each graph.
 """
@@ -15,7 +16,7 @@ import emulate
 
 # The small ones get vectors and repeated work from tensors of a few thousand elements.
 ARCHS = ["sm_72", "sm_72", "sm_87", "sm_90"]
-SCATTER_SCHEDULES = ["direct", "shared", "cached", "lists"]
+SCATTER_SCHEDULES = emulate.SCATTER_SCHEDULES
 PASSES = ["fold_constants", "simplify", "share_equal_ops"]
 
 
@@ -24,11 +25,17 @@ def tolerance_of(graph):
     return graph.get("meta", {}).get("tolerance", {})
 
 
+def flags_of(graph):
+    """What the graph is compiled with."""
+    return graph.get("meta", {}).get("flags", [])
+
+
 def compile_graph(fusec, graph, work, arch, *flags):
     path = work / f"{graph['name']}.fusion.json"
     path.write_text(json.dumps(graph))
+    flags = [*flags_of(graph), *flags]
     emulate.must(fusec, "compile", path, "-o", work, "--emit", "cu", "--arch", arch, *flags)
-    return emulate.Program(work, graph["name"])
+    return emulate.Program(work, graph["name"], deterministic="--deterministic" in flags)
 
 
 def read_tensors(path):
@@ -139,7 +146,14 @@ def scatter_schedule(rng, graph):
     return graph, ["--scatter", rng.choice(SCATTER_SCHEDULES)], None
 
 
-VARIANTS = [skipped_pass, other_order, one_more_output, open_sizes, open_sizes, scatter_schedule]
+def deterministic(rng, graph):
+    if "--deterministic" in flags_of(graph):
+        return None
+    schedule = rng.choice([None, *SCATTER_SCHEDULES])
+    return graph, ["--deterministic", *(["--scatter", schedule] if schedule else [])], None
+
+
+VARIANTS = [skipped_pass, other_order, one_more_output, open_sizes, open_sizes, scatter_schedule, deterministic]
 
 
 def make_variant(fusec, graph, rng, work, seen):
@@ -173,7 +187,7 @@ def check(fusec, tools, graph, seed, work, seen):
     program = compile_graph(fusec, graph, work, arch)
     first = program.source.read_bytes()
     second = work / "again"
-    emulate.must(fusec, "compile", work / f"{name}.fusion.json", "-o", second, "--emit", "cu", "--arch", arch)
+    emulate.must(fusec, "compile", work / f"{name}.fusion.json", "-o", second, "--emit", "cu", "--arch", arch, *flags_of(graph))
     if (second / f"{name}.cu").read_bytes() != first:
         raise emulate.Failure("two compilations differ")
     variant = make_variant(fusec, graph, rng, work, seen)
@@ -192,7 +206,7 @@ def check(fusec, tools, graph, seed, work, seen):
 
     expected = reference(graph, "cpu")
     allowed = tolerance_of(graph)
-    seen.append("emitted text = reference")
+    seen.append("emitted text = reference" + (", the same bits in two runs" if program.deterministic else ""))
     emulate.execute(tools, program, library, work, inputs, expected, tolerance=lambda t: allowed.get(t["name"].split("#")[0], (0, 0)))
     if len(sources) < 2:
         return

@@ -41,9 +41,9 @@ def without_emulator(o, graph, seed, work):
 
     fusec("run", path, "--device", "cpu", "--seed", seed, "--outputs", work / "cpu.safetensors")
     if o.emit_only:
-        fusec("compile", path, "-o", work / "out", "--emit", "cubin", "--arch", "sm_80", "--no-cache")
+        fusec("compile", path, "-o", work / "out", "--emit", "cubin", "--arch", "sm_80", "--no-cache", *laws.flags_of(graph))
         return
-    fusec("run", path, "--device", o.device, "--seed", seed, "--outputs", work / "out.safetensors")
+    fusec("run", path, "--device", o.device, "--seed", seed, "--outputs", work / "out.safetensors", *laws.flags_of(graph))
     found = laws.difference(work / "out.safetensors", work / "cpu.safetensors", graph)
     if found:
         raise emulate.Failure(found)
