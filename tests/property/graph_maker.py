@@ -111,7 +111,7 @@ class Maker:
         y, out = self.partner(t, s); pair = [x, y] if self.r.random() < 0.7 else [y, x]
         if r < 0.6: return self.emit(self.r.choice(COMPARE), pair, "bool", out)
         if r < 0.7 and t != "bool":
-            m = self.pick(lambda v: v[1] == "bool" and v[2] in (out, [], [1]))
+            m = self.pick(lambda v: v[1] == "bool" and v[2] in (out, [], out and [1]))
             if m: return self.emit("where", [m[0], *pair], t, out)
         if r < 0.76 and t in FLOATS:
             z, more = self.partner(t, out); return self.emit(self.r.choice(["fma", "lerp", "clamp"]), [x, y, z], t, more)

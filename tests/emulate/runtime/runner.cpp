@@ -9,6 +9,7 @@
 //   output …
 //   workspace ALIGN BYTES     one buffer of the workspace, in the manifest's order
 //   pointer LAUNCH ARGUMENT WORKSPACE
+//   save PATH                 the outputs of the first run, as they would stand in a file, go there
 //   tolerance RELATIVE ABSOLUTE   of the outputs that follow; 0 0: bit for bit
 //
 // Exit code 0 when all is well, 1 with the problems on stderr.
@@ -49,7 +50,7 @@ struct Run {
 };
 
 struct Job {
-  std::string library, name;
+  std::string library, name, save;
   std::vector<long long> sizes;
   std::vector<Run> runs;
   std::vector<Tensor> inputs, outputs;
@@ -84,6 +85,7 @@ Job read_job(const char* path) {
     line >> key;
     if (key == "library") line >> job.library;
     else if (key == "name") line >> job.name;
+    else if (key == "save") line >> job.save;
     else if (key == "collisions") allow_collisions();
     else if (key == "sizes")
       for (long long n; line >> n;) job.sizes.push_back(n);
@@ -167,6 +169,11 @@ void* map_pointer(uint64_t launch, int argument, void* pointer) {
   return separate[it->second]->begin;
 }
 
+void save_output(std::ofstream& file, const Tensor& t, const Buffer& buffer) {
+  const size_t bytes = number_bytes(t.dtype);
+  for (size_t place : places(t)) file.write(buffer.begin + place, static_cast<std::streamsize>(bytes));
+}
+
 void compare(const Tensor& t, const Buffer& buffer, const Run& run) {
   const std::vector<char> wanted = logical_data(t);
   const std::vector<size_t> where = places(t);
@@ -239,6 +246,10 @@ void run_once(const Job& job, const Run& run, void* library) {
   }
   if (code != 0) problem("the launcher returned " + std::to_string(code));
   for (size_t i = 0; i < job.outputs.size(); ++i) compare(job.outputs[i], *outputs[i], run);
+  if (!job.save.empty() && &run == &job.runs.front()) {
+    std::ofstream file(job.save, std::ios::binary);
+    for (size_t i = 0; i < job.outputs.size(); ++i) save_output(file, job.outputs[i], *outputs[i]);
+  }
   for (size_t i = 0; i < inputs.size(); ++i) {
     bool aliased = false;
     for (const Tensor& t : job.outputs) aliased = aliased || t.alias == static_cast<int>(i);
