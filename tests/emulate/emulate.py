@@ -199,12 +199,15 @@ class Program:
             names.append(name if seen[name] == 1 or "#" in name else f"{name}#{seen[name]}")
         return names
 
-    def job(self, library, runs, input_file, reference_file, tolerance=lambda output: (0, 0), names=None, save=None):
-        """The runner's job. `names`: of the outputs in the reference file, where they differ. `save`: where the outputs go, one after the other."""
+    def job(self, library, runs, input_file, reference_file, tolerance=lambda output: (0, 0), names=None, save=None, index_error=()):
+        """The runner's job. `names`: of the outputs in the reference file, where they differ. `save`: where the outputs go, one after the other.
+        `index_error`: position, index and size that the launch has to report."""
         given, wanted = data.safetensors_offsets(input_file), data.safetensors_offsets(reference_file)
         lines = [f"library {library}", f"name {self.name}"]
         if any(op["op"] in ("scatter", "index_put") and "accumulate" not in op for op in self.manifest["graph"]["ops"]):
             lines.append("collisions")
+        if index_error:
+            lines.append("index_error " + " ".join(map(str, index_error)))
         if save:
             lines.append(f"save {save}")
         if self.sizes:
@@ -235,10 +238,10 @@ ONE_RUN = [(1, 0x33, "separate")]
 MORE_RUNS = RUNS + [(n, 0x33, "separate") for n in (2, 3)]
 
 
-def execute(tools, program, library, work, input_file, reference_file, runs=RUNS, tolerance=lambda output: (0, 0), names=None, timeout=300, save=None):
+def execute(tools, program, library, work, input_file, reference_file, runs=RUNS, tolerance=lambda output: (0, 0), names=None, timeout=300, save=None, index_error=()):
     """Raises Failure with what the runner says."""
     job = pathlib.Path(work) / f"{program.name}.job"
-    job.write_text(program.job(library, runs, input_file, reference_file, tolerance, names, save))
+    job.write_text(program.job(library, runs, input_file, reference_file, tolerance, names, save, index_error))
     try:
         done = run(tools.runner, job, env=ENVIRONMENT, timeout=timeout)
     except subprocess.TimeoutExpired:

@@ -22,6 +22,7 @@ import tempfile
 import time
 
 sys.path[:0] = [str(pathlib.Path(__file__).resolve().parent), str(pathlib.Path(__file__).resolve().parent.parent / "emulate")]
+import data
 import emulate
 import laws
 import shrink
@@ -63,7 +64,7 @@ def on_gpu(o, g):
         return
     best = outputs(o.device, "best")
     g.seen.append("GPU = reference")
-    if found := laws.difference(best, reference, laws.tolerance_of(g.graph)):
+    if found := data.difference(best, reference, laws.tolerance_of(g.graph)):
         raise emulate.Failure(found)
     settled = laws.settled_outputs(g.graph)
     rest = {name: t for name, t in laws.tolerance_of(g.graph).items() if name not in settled}
@@ -71,7 +72,7 @@ def on_gpu(o, g):
         how = f"random:{laws.CUTS * g.seed + n}"
         cut = outputs(o.device, f"cut{n}", "--partition", how)
         g.seen.append("another cut")
-        if found := laws.difference(cut, best, {name: (0, 0) for name in settled} | {name: (2 * a, 2 * b) for name, (a, b) in rest.items()}):
+        if found := data.difference(cut, best, {name: (0, 0) for name in settled} | {name: (2 * a, 2 * b) for name, (a, b) in rest.items()}):
             raise emulate.Failure(f"partition {how}: {found}")
 
 
