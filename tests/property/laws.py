@@ -17,6 +17,7 @@ import report_laws
 
 # The small ones get vectors and repeated work from tensors of a few thousand elements.
 ARCHS = ["sm_72", "sm_72", "sm_87", "sm_90"]
+SCATTER_SCHEDULES = ["direct", "shared", "lists"]
 PASSES = ["fold_constants", "simplify", "share_equal_ops"]
 # Ops whose result may depend on an order that the kernel chooses, and composites of such.
 ORDERED = {"sum", "prod", "mean", "var", "var_mean", "logsumexp", "cumsum", "cumprod", "scatter", "index_put", "softmax", "log_softmax", "layer_norm", "rms_norm"}
@@ -79,12 +80,20 @@ def open_sizes(rng, graph):
     return graph, [], "may be refused"
 
 
-VARIANTS = [skipped_pass, other_order, one_more_output, open_sizes, open_sizes]
+def scatter_schedule(rng, graph):
+    """Updates spread in another way."""
+    if not any(op.get("accumulate") for op in graph["ops"]):
+        return skipped_pass(rng, graph)
+    return graph, ["--scatter", rng.choice(SCATTER_SCHEDULES)], None
+
+
+VARIANTS = [skipped_pass, other_order, one_more_output, open_sizes, open_sizes, scatter_schedule]
 
 
 def make_variant(fusec, graph, rng, work, seen):
     """A compiled variant, or None."""
-    change = rng.choice(VARIANTS)
+    scatters = any(op.get("accumulate") for op in graph["ops"])
+    change = scatter_schedule if scatters and rng.random() < 0.5 else rng.choice(VARIANTS)
     made = change(rng, copy.deepcopy(graph))
     if not made:
         return None

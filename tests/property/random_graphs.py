@@ -36,7 +36,7 @@ class Graph:
 
     def __init__(self, seed, ops):
         self.seed, self.graph = seed, Maker(seed, ops).graph(f"random_{seed}")
-        self.work = pathlib.Path(tempfile.mkdtemp(prefix="fusec_random_"))
+        self.work = None
         self.seen, self.failure, self.trial = [], None, None
 
     def attempt(self, step):
@@ -104,10 +104,12 @@ def report(o, tools, g):
 
 
 def check(o, tools, ops, seeds):
-    """For each seed: None, or what is wrong; and the laws that were looked at."""
-    graphs = [Graph(seed, ops) for seed in seeds]
+    """For each seed whose graph has one of the wanted ops: None, or what is wrong; and the laws that were looked at."""
+    graphs = [g for g in (Graph(seed, ops) for seed in seeds) if not o.only or any(op["op"] in o.only for op in g.graph["ops"])]
+    for g in graphs:
+        g.work = pathlib.Path(tempfile.mkdtemp(prefix="fusec_random_"))
     try:
-        if tools:
+        if tools and graphs:
             emulated(o, tools, graphs)
         for g in graphs if not tools else []:
             g.attempt(lambda: on_gpu(o, g))
@@ -129,6 +131,7 @@ def main():
     p.add_argument("--emit-only", action="store_true")
     p.add_argument("--whole", action="store_true", help="do not make failing graphs smaller")
     p.add_argument("--elementwise", action="store_true", help="elementwise, shape and creation ops only")
+    p.add_argument("--only", type=lambda text: set(text.split(",")), help="graphs with one of these ops, separated by commas")
     p.add_argument("--stop-at", type=int, default=0, help="stop after so many failures")
     p.add_argument("--time", type=float, default=0, help="stop after so many seconds")
     p.add_argument("--tools", default=os.path.join(tempfile.gettempdir(), "fusec-emulator"), help="where the emulator is built")
@@ -138,12 +141,14 @@ def main():
         return SKIPPED
     tools = emulate.Tools(o.tools) if o.device == "emulate" and not o.emit_only else None
     ops = {row["op"] for row in json.loads(emulate.must(o.fusec, "ops", "--json")) if row["cuda"] and not o.elementwise}
-    start, failed, done, counts, stopped = time.monotonic(), 0, 0, {}, []
+    start, failed, done, last, counts, stopped = time.monotonic(), 0, 0, o.seed, {}, []
     with concurrent.futures.ThreadPoolExecutor(o.jobs) as pool:
 
         def some(seeds):
+            nonlocal last
             late = o.time and time.monotonic() - start > o.time
             answers = [] if late or (o.stop_at and len(stopped) >= o.stop_at) else check(o, tools, ops, seeds)
+            last = max(last, seeds[-1] if answers else o.seed)
             stopped.extend(1 for text, _ in answers if text)
             return answers
 
@@ -157,7 +162,7 @@ def main():
                 print("FAILED", text, flush=True)
     for law in sorted(counts):
         print(f"{counts[law]:6} × {law}")
-    print(f"seeds {o.seed} to {o.seed + done - 1}: {done - failed} passed, {failed} failed")
+    print(f"seeds {o.seed} to {last}: {done - failed} passed, {failed} failed")
     return 1 if failed or not done else 0
 
 
