@@ -224,7 +224,9 @@ class Maker:
         if op in ("var", "var_mean", "logsumexp"):
             if t not in FLOATS: return False
             x = self.steady(v, -8, 8)[0]
-            if op == "var" and self.r.random() < 0.5: attrs["correction"] = self.r.choice([0, 1, 2])
+            if op == "var" and self.r.random() < 0.5: 
+                c = self.r.choice([0, 1, 2])
+                if not 2 <= math.prod(s[d] for d in chosen) <= c: attrs["correction"] = c  # else something by zero, or nothing by zero: rounding decides
             if op != "var_mean": return self.final(op, [x], t, out, 1e-4, 1e-4, **attrs)
             if math.prod(out) > LIMIT: return False
             names = [self.name(), self.name()]; self.ops.append({"op": op, "in": [x], **attrs, "out": names})

@@ -111,7 +111,7 @@ def check_groups(graph, report, edges, evaluated, must):
         else:
             must(group.get("why"), f"cast group {group['id']} is cut and does not say why")
             cut |= set(group["ops"])
-    for value in sorted(wide & set(edges)):
+    for value in sorted(v for v in wide & set(edges) if graph.elements[v] not in (0, 1)):
         readers = [op.name for to in edges[value]["to"] for op in (graph.maker.get(name) for name in evaluated[to]) if op and value in op.operands and op.kind not in ANCHORS]
         must(not readers or graph.maker[value].name in cut, f"a cut inside a cast group: the wide value {value} is stored for {readers[:1]}")
     stored = [v for v in edges if v in wide]
