@@ -127,6 +127,14 @@ void add_compile_flags(CLI::App& app, CompileFlags& flags) {
     flags.pass_limit = parse_integer<int64_t>("--pass-limit", s);
     if (flags.pass_limit < 0) refuse("--pass-limit", "must be ≥ 0, not " + s);
   })->group(passes);
+  value(app, "--partition", "HOW", "best, or random:SEED: kernels drawn at random, to test that the cut changes no result",
+        [&flags](const std::string& s) {
+          const std::string drawn = "random:";
+          flags.random_partition.reset();
+          if (s.starts_with(drawn)) flags.random_partition = parse_integer<uint64_t>("--partition", s.substr(drawn.size()));
+          else if (s != "best") refuse("--partition", "'" + s + "' is neither best nor random:SEED, as in random:7");
+        })
+      ->group(passes);
   app.add_flag("--time-passes", flags.time_passes, "Print the time of each pass on stderr")->group(passes);
   app.add_flag("--no-cache", flags.no_cache, "Neither read nor write the compile cache");
 }

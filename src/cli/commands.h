@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -57,6 +58,7 @@ struct CompileFlags {
   std::vector<std::string> dump_after;  // pass names, or "all"
   std::string stop_after;               // pass name, or ""
   int64_t pass_limit = -1;
+  std::optional<uint64_t> random_partition;  // its seed
   bool time_passes = false;
   bool no_cache = false;  // neither read nor write the compile cache
 };

@@ -207,7 +207,7 @@ std::optional<Compilation> compile(const SourceText& source, const CompileOption
   c.segment_ms = stages.run(
       "segment",
       [&] {
-        c.segmentation = segment(c.rewritten, options.target);
+        c.segmentation = segment(c.rewritten, options.target, options.random_partition);
         verify(c.rewritten, c.segmentation);
       },
       [&] { return print(c.rewritten, c.segmentation); });

@@ -266,8 +266,8 @@ __device__ __forceinline__ float fs_tanh(float x) {
   const float p = fmaf(fmaf(fmaf(fmaf(-0.0055297627f, s, 0.020482944f), s, -0.053692292f), s, 0.13330883f), s, -0.33333263f);
   const float near_zero = fmaf(x * s, p, x);
   const float t = fs_exp2_approximate(fabsf(x) * -2.885390082f);
-  const float far = copysignf(fmaf(-2.0f * t, fs_reciprocal_near_one(1.0f + t), 1.0f), x);
-  return fabsf(x) < 0.625f ? near_zero : far;
+  const float far = fmaf(-2.0f * t, fs_reciprocal_near_one(1.0f + t), 1.0f);
+  return copysignf(fabsf(x) < 0.625f ? near_zero : far, x);  // also of a zero
 }
 )"},
     {"fs_quarter_turns",

@@ -149,12 +149,14 @@ class Lowering {
     for (const Destination& d : from)
       if (d.value == v) to.push_back(d);
     std::erase_if(from, [&](const Destination& d) { return d.value == v; });
-    if (to.size() == before) to.push_back(workspace_for(id, v, id));
+    if (to.size() == before) to.push_back(workspace_for(id, v));
   }
 
-  Destination workspace_for(uint32_t id, ValueId v, uint32_t last) {
+  // Whoever reads the value from now on finds it here: it lives as long as the value's last reader, also where it is made for this segment.
+  Destination workspace_for(uint32_t id, ValueId v) {
     const std::vector<Size> strides = row_major_strides(graph_[v].shape);
-    const KernelArg arg = new_workspace(element_count(graph_[v].shape) * Size(bytes_of(graph_[v].dtype)), id, last);
+    const Size bytes = element_count(graph_[v].shape) * Size(bytes_of(graph_[v].dtype));
+    const KernelArg arg = new_workspace(bytes, id, std::max(id, last_reader_[v]));
     locations_[v] = {arg, strides};
     return {v, arg, strides};
   }
@@ -319,7 +321,7 @@ class Lowering {
         for (const Operand& o : graph_[user].in)
           if (o.value == v) ++readers, next = user;
     if (readers != 1 || info(graph_[next].kind).category != OpCategory::kScatter || graph_[next].in[0].value != v)
-      return workspace_for(id, v, id);
+      return workspace_for(id, v);
     const Destination shared = scatter_destination(id, segment, next, wanted);
     return {v, shared.arg, shared.strides};
   }
@@ -531,7 +533,7 @@ class Lowering {
         places.push_back({v, {KernelArg::kOutput, k}, strides});
         if (graph_[v].def.valid()) locations_.try_emplace(v, Location{{KernelArg::kOutput, k}, strides});
       }
-      if (outputs_of_[v].empty()) places.push_back(workspace_for(id, v, std::max(id, last_reader_[v])));
+      if (outputs_of_[v].empty()) places.push_back(workspace_for(id, v));
     }
     return places;
   }

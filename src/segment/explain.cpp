@@ -29,6 +29,8 @@ std::string Explainer::why_apart(ClusterId a, ClusterId b) {
     else if (const ClusterCost second = clusters_.join(via, b); !second.plan.ok) words += "; " + second.plan.refusal.words;
   } else if (gave_up) {
     words = "too large a search for a cycle";
+  } else if (drawn_) {
+    words = "drawn at random (--partition)";
   } else {
     char text[160];
     std::snprintf(text, sizeof text, "cost: one kernel%s would take %.1f us, two take %.1f us",

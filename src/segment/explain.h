@@ -13,7 +13,8 @@ namespace fusec {
 
 class Explainer {
  public:
-  explicit Explainer(Clusters& clusters) : clusters_(clusters) {}
+  // `drawn`: at random, so that no cost kept two kernels apart.
+  Explainer(Clusters& clusters, bool drawn) : clusters_(clusters), drawn_(drawn) {}
 
   std::string why_apart(ClusterId a, ClusterId b);
   // Anchors that no segment holds with the rest leave their group; what remains is one group for each connected part.
@@ -25,6 +26,7 @@ class Explainer {
   std::vector<CastGroup> parts_without_anchors(const CastGroup& group);
 
   Clusters& clusters_;
+  bool drawn_;
   std::map<std::pair<uint32_t, uint32_t>, std::string> known_;
 };
 

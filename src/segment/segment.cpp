@@ -126,21 +126,25 @@ std::vector<Edge> make_edges(Explainer& explainer, const std::vector<PlannedKern
 
 }  // namespace
 
-Segmentation segment(const Graph& graph, const Target& target) {
+Segmentation segment(const Graph& graph, const Target& target, std::optional<uint64_t> random_seed) {
   const Facts facts(graph);
   Clusters clusters(facts, target);
   MergeSearch search(clusters);
   const std::vector<CastGroup> groups = find_cast_groups(facts);
-  search.merge_groups(groups);
-  search.merge_chains();
-  search.merge_neighbours();
-  search.merge_unrelated();
+  search.merge_groups(groups, !random_seed);
+  if (random_seed) {
+    search.merge_at_random(*random_seed);
+  } else {
+    search.merge_chains();
+    search.merge_neighbours();
+    search.merge_unrelated();
+  }
   std::vector<PlannedKernel> kernels = materialize(clusters);
   const std::vector<uint32_t> order = launch_order(facts, kernels, Traffic(facts, kernels));
   std::vector<PlannedKernel> ordered;
   for (uint32_t k : order) ordered.push_back(std::move(kernels[k]));
   const Traffic traffic(facts, ordered);
-  Explainer explainer(clusters);
+  Explainer explainer(clusters, random_seed.has_value());
   Segmentation result;
   result.segments = make_segments(facts, clusters, ordered);
   result.edges = make_edges(explainer, ordered, traffic);

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 
 #include "segment/segmentation.h"
 #include "segment/target.h"
@@ -12,7 +13,8 @@ namespace fusec {
 // The cast groups of a graph: maximal sets of ops connected through wide values, entered by up-casts and left by down-casts.
 std::vector<CastGroup> find_cast_groups(const Graph& graph);
 
-Segmentation segment(const Graph& graph, const Target& target);
+// `random_seed`: a legal partition drawn from it, in place of the cheapest. Cast groups stay whole in both.
+Segmentation segment(const Graph& graph, const Target& target, std::optional<uint64_t> random_seed = std::nullopt);
 // FUSEC_CHECKs: each needed op in exactly one segment, the quotient is acyclic and in order, every crossing value is an edge with a why.
 void verify(const Graph& graph, const Segmentation& segmentation);
 

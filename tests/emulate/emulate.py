@@ -25,7 +25,10 @@ SKIPPED = 77
 SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 # A product and a sum written in one expression are fused where the machine can, as nvcc does: the text has to say where that is wrong.
 CONTRACT = ["-mfma", "-ffp-contract=on"] if " fma " in pathlib.Path("/proc/cpuinfo").read_text() else []
-KERNEL_FLAGS = ["-std=c++20", "-O0", "-g1", "-w", "-fPIC", "-ftrivial-auto-var-init=pattern", *SANITIZE, "-fsanitize-coverage=func,trace-loads,trace-stores", *CONTRACT]
+# Each access is a call of AddressSanitizer, none left out, which the runner takes note of (WRAP).
+EACH_ACCESS = ["-mllvm", "-asan-instrumentation-with-call-threshold=0", "-mllvm", "-asan-opt=0"]
+WRAP = [f"-Wl,--wrap=__asan_{f}" for f in ("memcpy", *(f"{verb}{bytes}" for verb in ("load", "store") for bytes in (1, 2, 4, 8, 16, "N")))]
+KERNEL_FLAGS = ["-std=c++20", "-O0", "-g1", "-w", "-fPIC", "-ftrivial-auto-var-init=pattern", *SANITIZE, *EACH_ACCESS, *CONTRACT]
 ENVIRONMENT = {
     **os.environ,
     "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=0:exitcode=1:detect_stack_use_after_return=0",
@@ -45,8 +48,8 @@ def find_clang():
     return next((found for name in ("clang++", *(f"clang++-{v}" for v in range(22, 13, -1))) if (found := shutil.which(name))), None)
 
 
-def must(*args):
-    done = run(*args)
+def must(*args, **options):
+    done = run(*args, **options)
     if done.returncode != 0:
         raise Failure(f"{' '.join(map(str, args))}: exit {done.returncode}\n{done.stdout}{done.stderr}"[:4000])
     return done.stdout
@@ -76,7 +79,7 @@ class Tools:
         objects = []
         for source in code:
             objects.append(work / (source.stem + ".o"))
-            must(self.clang, "-std=c++20", "-O2", "-g1", "-Wall", "-Wextra", "-Werror", "-c", source, "-o", objects[-1])
+            must(self.clang, "-std=c++20", "-O2", "-g1", "-fno-omit-frame-pointer", "-Wall", "-Wextra", "-Werror", "-c", source, "-o", objects[-1])
         must(self.clang, *SANITIZE, "-rdynamic", *objects, "-ldl", "-o", work / "runner")
         must(self.clang, "-x", "c++-header", *KERNEL_FLAGS, HERE / "shim" / "emulate.h", "-o", work / "emulate.pch")
         try:
@@ -91,7 +94,7 @@ class Tools:
             text += f'namespace graph_{i} {{\n#line 1 "{source}"\n{rewrite(pathlib.Path(source).read_text())}\n}}\n'
         unit = pathlib.Path(library).with_suffix(".cpp")
         unit.write_text(text)
-        must(self.clang, *KERNEL_FLAGS, "-I", HERE / "shim", "-include-pch", self.shim, "-shared", "-Wl,--wrap=__asan_memcpy", unit, "-o", library)
+        must(self.clang, *KERNEL_FLAGS, "-I", HERE / "shim", "-include-pch", self.shim, "-shared", *WRAP, unit, "-o", library)
 
 
 LAUNCH = re.compile(r"\b(\w+)<<<(.*?)>>>\(")
@@ -189,8 +192,17 @@ class Program:
             out[key] = [evaluate(n, self.values) for n in t[key]]
         return out
 
-    def job(self, library, runs, input_file, reference_file, tolerance=lambda output: (0, 0), names=None):
-        """The runner's job. `names`: of the outputs in the reference file, where they differ."""
+    def stored_names(self):
+        """What the outputs are called in a file: a value that is an output twice has the second under another name."""
+        seen, names = {}, []
+        for name in (t["name"] for t in self.outputs):
+            seen[name] = seen.get(name, 0) + 1
+            names.append(name if seen[name] == 1 or "#" in name else f"{name}#{seen[name]}")
+        return names
+
+    def job(self, library, runs, input_file, reference_file, tolerance=lambda output: (0, 0), names=None, save=None, index_error=()):
+        """The runner's job. `names`: of the outputs in the reference file, where they differ. `save`: where the outputs go, one after the other.
+        `index_error`: position, index and size that the launch has to report."""
         scatters = [op for op in self.manifest["graph"]["ops"] if op["op"] in ("scatter", "index_put")]
         given, wanted = data.safetensors_offsets(input_file), data.safetensors_offsets(reference_file)
         lines = [f"library {library}", f"name {self.name}"]
@@ -202,6 +214,10 @@ class Program:
             lines.append(f"repeatable {kept}")
         if any("accumulate" not in op or self.deterministic for op in scatters):
             lines.append("collisions")
+        if index_error:
+            lines.append("index_error " + " ".join(map(str, index_error)))
+        if save:
+            lines.append(f"save {save}")
         if self.sizes:
             lines.append("sizes " + " ".join(map(str, self.sizes)))
         lines += [f"run {seed} {poison} {how}" for seed, poison, how in runs]
@@ -211,10 +227,7 @@ class Program:
 
         lines += ["input " + tensor(t, input_file, given[t["name"]], -1) for t in self.inputs]
         places = {t["name"]: i for i, t in enumerate(self.inputs)}
-        seen = {}
-        for i, t in enumerate(self.outputs):
-            seen[t["name"]] = seen.get(t["name"], 0) + 1
-            stored = names[i] if names else t["name"] if seen[t["name"]] == 1 or "#" in t["name"] else f"{t['name']}#{seen[t['name']]}"
+        for t, stored in zip(self.outputs, names or self.stored_names()):
             lines.append("tolerance {} {}".format(*tolerance(t)))
             lines.append("output " + tensor(t, reference_file, wanted[stored], places[t["alias"]] if "alias" in t else -1))
         lines += [f"workspace {evaluate(b['bytes'], self.values)}" for b in self.manifest["workspace"]["buffers"]]
@@ -229,14 +242,15 @@ class Program:
 
 # Order of threads, byte in fresh memory, and where the workspace lies: together each wrong order and each byte that nothing wrote shows.
 RUNS = [(0, 0xFF, "separate"), (1, 0x5A, "arena")]
-SCATTER_SCHEDULES = ["direct", "shared", "lists"]
+SCATTER_SCHEDULES = ["direct", "shared", "cached", "lists"]
+ONE_RUN = [(1, 0x33, "separate")]
 MORE_RUNS = RUNS + [(n, 0x33, "separate") for n in (2, 3)]
 
 
-def execute(tools, program, library, work, input_file, reference_file, runs=RUNS, tolerance=lambda output: (0, 0), names=None, timeout=300):
+def execute(tools, program, library, work, input_file, reference_file, runs=RUNS, tolerance=lambda output: (0, 0), names=None, timeout=300, save=None, index_error=()):
     """Raises Failure with what the runner says."""
     job = pathlib.Path(work) / f"{program.name}.job"
-    job.write_text(program.job(library, runs, input_file, reference_file, tolerance, names))
+    job.write_text(program.job(library, runs, input_file, reference_file, tolerance, names, save, index_error))
     try:
         done = run(tools.runner, job, env=ENVIRONMENT, timeout=timeout)
     except subprocess.TimeoutExpired:

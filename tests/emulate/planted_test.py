@@ -23,6 +23,8 @@ def op(kind, operands, out, **more):
 
 
 SUBTRACT = graph([tensor("a", "f32", [1003]), tensor("b", "f32", [1003])], [op("sub", ["a", "b"], "d"), op("cast", ["d"], "y", dtype="bf16")], ["y"])
+# A wide value between two casts, which a cut would have to store as it is.
+GROUP = graph([tensor("a", "bf16", [1003])], [op("cast", ["a"], "u", dtype="f32"), op("mul", ["u", 1.25], "m"), op("sub", ["m", "u"], "d"), op("cast", ["d"], "y", dtype="bf16")], ["y"])
 # Long enough for vectors on a small GPU, with a rest.
 VECTORS = graph([tensor("a", "f32", [40003])], [op("neg", ["a"], "y")], ["y"])
 ROWS = graph([tensor("a", "f32", [130, 260])], [op("neg", ["a"], "y")], ["y"])
@@ -52,6 +54,7 @@ FAULTS = {
     "a whole vector where the last is shorter": (VECTORS, r"const bool whole = .*;", "const bool whole = true;", ["AddressSanitizer"]),
     "a misaligned vector": (ROWS, r"(fs_load<4, 4>\(a_in \+ )", r"\g<1>1 + ", ["misaligned"]),
     "a wrong rounding": (SUBTRACT, r"__float2bfloat16_rn\((\w+)\)", r"__ushort_as_bfloat16(__float_as_uint(\1) >> 16)", ["elements differ"]),
+    "a cut inside a cast group, at a value stored narrow": (GROUP, r"const float m = (.*);", r"const float m = __bfloat162float(__float2bfloat16_rn(\1));", ["elements differ"]),
     "swapped operands": (SUBTRACT, r"a_x - b_x", "b_x - a_x", ["elements differ"]),
     "an index in 32 bits": (FAR, r"a_in\[i0 \* (\d+)LL \+ i1\]", r"a_in[(unsigned)i0 * \1u + (unsigned)i1]", ["elements differ"]),
     "a missing barrier between warps": (ROW_SUMS, r"__syncthreads\(\);", "", ["data race on shared memory"]),

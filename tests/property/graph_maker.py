@@ -112,7 +112,7 @@ class Maker:
         y, out = self.partner(t, s); pair = [x, y] if self.r.random() < 0.7 else [y, x]
         if r < 0.6: return self.emit(self.r.choice(COMPARE), pair, "bool", out)
         if r < 0.7 and t != "bool":
-            m = self.pick(lambda v: v[1] == "bool" and v[2] in (out, [], [1]))
+            m = self.pick(lambda v: v[1] == "bool" and v[2] in (out, [], out and [1]))
             if m: return self.emit("where", [m[0], *pair], t, out)
         if r < 0.76 and t in FLOATS:
             z, more = self.partner(t, out); return self.emit(self.r.choice(["fma", "lerp", "clamp"]), [x, y, z], t, more)
@@ -225,7 +225,9 @@ class Maker:
         if op in ("var", "var_mean", "logsumexp"):
             if t not in FLOATS: return False
             x = self.steady(v, -8, 8)[0]
-            if op == "var" and self.r.random() < 0.5: attrs["correction"] = self.r.choice([0, 1, 2])
+            if op == "var" and self.r.random() < 0.5: 
+                c = self.r.choice([0, 1, 2])
+                if not 2 <= math.prod(s[d] for d in chosen) <= c: attrs["correction"] = c  # else something by zero, or nothing by zero: rounding decides
             if op != "var_mean": return self.final(op, [x], t, out, 1e-4, 1e-4, **attrs)
             if math.prod(out) > LIMIT: return False
             names = [self.name(), self.name()]; self.ops.append({"op": op, "in": [x], **attrs, "out": names})

@@ -5,6 +5,7 @@ fails like WHOLE did.
 """
 import json
 import pathlib
+import re
 import shlex
 import sys
 import tempfile
@@ -13,7 +14,7 @@ sys.path[:0] = [str(pathlib.Path(__file__).resolve().parent.parent / "emulate")]
 import emulate
 import laws
 
-KINDS = ("data race", "AddressSanitizer", "runtime error", "nothing wrote", "differ", "deadlock", "misaligned", "clang", "variant", "fusec compile")
+KINDS = ("data race", "AddressSanitizer", "runtime error", "nothing wrote", "differ", "deadlock", "misaligned", "clang", "variant", "partition", "the report", "fusec compile")
 
 
 def pretty(graph):
@@ -30,7 +31,7 @@ def pretty(graph):
 
 def kind_of(text):
     """What failed, without numbers."""
-    return "+".join(k.replace(" ", "_") for k in KINDS if k in text) or "other"
+    return "+".join([k.replace(" ", "_") for k in KINDS if k in text] + re.findall(r"error\[([\w-]+)\]", text)[:1]) or "other"
 
 
 def results(op):

@@ -10,6 +10,8 @@
 //   output …
 //   workspace ALIGN BYTES     one buffer of the workspace, in the manifest's order
 //   pointer LAUNCH ARGUMENT WORKSPACE
+//   index_error POSITION INDEX SIZE   what the launch has to leave in its error flag; nothing by default
+//   save PATH                 the outputs of the first run, as they would stand in a file, go there
 //   tolerance RELATIVE ABSOLUTE   of the outputs that follow; 0 0: bit for bit
 //
 // Exit code 0 when all is well, 1 with the problems on stderr.
@@ -51,12 +53,13 @@ struct Run {
 };
 
 struct Job {
-  std::string library, name;
+  std::string library, name, save;
   std::vector<long long> sizes;
   std::vector<Run> runs;
   std::vector<Tensor> inputs, outputs;
   std::vector<size_t> workspace;
   std::string repeatable;
+  std::vector<long long> index_error;
   std::map<std::pair<uint64_t, int>, size_t> pointers;  // launch and argument → workspace buffer
 };
 
@@ -87,8 +90,11 @@ Job read_job(const char* path) {
     line >> key;
     if (key == "library") line >> job.library;
     else if (key == "name") line >> job.name;
+    else if (key == "save") line >> job.save;
     else if (key == "collisions") allow_collisions();
     else if (key == "repeatable") line >> job.repeatable;
+    else if (key == "index_error")
+      for (long long n; line >> n;) job.index_error.push_back(n);
     else if (key == "sizes")
       for (long long n; line >> n;) job.sizes.push_back(n);
     else if (key == "run") {
@@ -169,6 +175,22 @@ void* map_pointer(uint64_t launch, int argument, void* pointer) {
   const auto it = running_job->pointers.find({launch, argument});
   if (it == running_job->pointers.end() || separate.empty()) return pointer;
   return separate[it->second]->begin;
+}
+
+// Four integers: the op's number, then what `wanted` lists. All are 0 when no index was out of range.
+void check_index_error(const char* record, const std::vector<long long>& wanted) {
+  long long got[4];
+  memcpy(got, record, sizeof got);
+  std::vector<long long> rest(got + 1, got + 4);
+  const bool as_wanted = wanted.empty() ? got[0] == 0 : got[0] != 0 && rest == wanted;
+  if (!as_wanted)
+    problem("the error flag holds op " + std::to_string(got[0]) + ", position " + std::to_string(got[1]) + ", index " +
+            std::to_string(got[2]) + ", size " + std::to_string(got[3]));
+}
+
+void save_output(std::ofstream& file, const Tensor& t, const Buffer& buffer) {
+  const size_t bytes = number_bytes(t.dtype);
+  for (size_t place : places(t)) file.write(buffer.begin + place, static_cast<std::streamsize>(bytes));
 }
 
 void compare(const Tensor& t, const Buffer& buffer, const Run& run) {
@@ -275,8 +297,19 @@ void run_once(const Job& job, const Run& run, void* library) {
     code = launch(input_pointers.data(), output_pointers.data(), arena->begin, bytes, nullptr);
   }
   if (code != 0) problem("the launcher returned " + std::to_string(code));
+  const auto flag_offset = reinterpret_cast<WorkspaceBytes>(dlsym(library, (job.name + "_error_flag_offset").c_str()));
+  if (flag_offset) check_index_error(arena->begin + flag_offset(sizes), job.index_error);
+  else if (!job.index_error.empty()) problem("no index is checked");
+  if (!job.index_error.empty()) {
+    for (Buffer* b : all) free_buffer(b);
+    return;  // the outputs are nobody's promise
+  }
   for (size_t i = 0; i < job.outputs.size(); ++i) compare(job.outputs[i], *outputs[i], run);
   if (!job.repeatable.empty()) compare_with_first(job, outputs, run);
+  if (!job.save.empty() && &run == &job.runs.front()) {
+    std::ofstream file(job.save, std::ios::binary);
+    for (size_t i = 0; i < job.outputs.size(); ++i) save_output(file, job.outputs[i], *outputs[i]);
+  }
   for (size_t i = 0; i < inputs.size(); ++i) {
     bool aliased = false;
     for (const Tensor& t : job.outputs) aliased = aliased || t.alias == static_cast<int>(i);
