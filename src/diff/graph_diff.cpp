@@ -1,6 +1,7 @@
 #include "diff/graph_diff.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "graph/print.h"
 
@@ -66,7 +67,7 @@ class GraphDiffer {
     std::vector<Change> own, following;
     if (a.kind != b.kind) own.push_back({"op", "", std::string(name_of(a.kind)), std::string(name_of(b.kind))});
     if (m_.says_a[id_a] != m_.says_b[id_b]) compare_attributes(a, b, own, following);
-    compare_operands(a, b, own);
+    compare_operands(a, b, own, following);
     compare_results(a, b, own, following);
     if (own.empty() && following.empty()) return;
     const bool follows = own.empty();
@@ -95,7 +96,7 @@ class GraphDiffer {
     };
     auto note = [&](std::string_view name, const std::string& x, const std::string& y) {
       if (x == y) return;
-      const bool follows = a.kind == b.kind && holds_sizes(name) && operands_resized(a, b);
+      const bool follows = a.kind == b.kind && ((holds_sizes(name) && operands_resized(a, b)) || pad_value_rounded(a, b, name));
       (follows ? following : own).push_back({"attribute", std::string(name), x, y});
     };
     for (const auto& [name, value] : of_a)
@@ -103,6 +104,10 @@ class GraphDiffer {
     if (a.kind != b.kind) return;  // another op has other attributes
     for (const auto& [name, value] : of_b)
       if (find(of_a, name).empty()) note(name, "", value);
+  }
+
+  bool pad_value_rounded(const Op& a, const Op& b, std::string_view attribute) const {
+    return a.kind == OpKind::kPad && attribute == "value" && same_literal_rounded(a, a_.attrs(a).value, b, b_.attrs(b).value);
   }
 
   bool same(const Operand& x, const Operand& y) const {
@@ -117,7 +122,7 @@ class GraphDiffer {
   }
 
   // What is equal at both ends is left out, so that one operand more moves no others.
-  void compare_operands(const Op& a, const Op& b, std::vector<Change>& own) const {
+  void compare_operands(const Op& a, const Op& b, std::vector<Change>& own, std::vector<Change>& following) const {
     size_t first = 0, end_a = a.in.size(), end_b = b.in.size();
     while (first < std::min(end_a, end_b) && same(a.in[first], b.in[first])) ++first;
     while (end_a > first && end_b > first && same(a.in[end_a - 1], b.in[end_b - 1])) --end_a, --end_b;
@@ -128,8 +133,24 @@ class GraphDiffer {
       own.push_back({"operands", std::to_string(first), list(a_, a, first, end_a), list(b_, b, first, end_b)});
       return;
     }
-    for (size_t i = first; i < end_a; ++i)
-      if (!same(a.in[i], b.in[i])) own.push_back({"operand", std::to_string(i), text(a_, a.in[i]), text(b_, b.in[i])});
+    for (size_t i = first; i < end_a; ++i) {
+      if (same(a.in[i], b.in[i])) continue;
+      const bool rounded = a.in[i].is_literal() && b.in[i].is_literal() && same_literal_rounded(a, *a.in[i].literal, b, *b.in[i].literal);
+      (rounded ? following : own).push_back({"operand", std::to_string(i), text(a_, a.in[i]), text(b_, b.in[i])});
+    }
+  }
+
+  // A graph holds literals as rounded to the dtype they are used in: where that changed, so does the same literal.
+  bool same_literal_rounded(const Op& a, const Literal& x, const Op& b, const Literal& y) const {
+    constexpr double kCoarsest = 0.25;  // of f8e5m2
+    auto dtype = [](const Graph& g, const Op& op) {
+      for (const Operand& o : op.in)
+        if (o.is_value() && g[o.value].dtype != DType::kBool) return g[o.value].dtype;
+      return DType::kBool;
+    };
+    if (dtype(a_, a) == dtype(b_, b)) return false;
+    const double p = x.as_double(), q = y.as_double();
+    return p == q || (std::isnan(p) && std::isnan(q)) || std::abs(p - q) <= kCoarsest * std::max(std::abs(p), std::abs(q));
   }
 
   void compare_results(const Op& a, const Op& b, std::vector<Change>& own, std::vector<Change>& following) const {

@@ -54,21 +54,24 @@ void pair_equal(const std::vector<Hash>& a, const std::vector<Hash>& b, bool tie
   }
 }
 
-// Names that were dealt out anew say nothing. Where they were kept, most ops still read values of the same names.
+// Names that were dealt out anew say nothing. Where they were kept, most inputs are inputs still, and most ops read values of the same
+// names.
 bool names_were_kept(const Graph& a, const Graph& b) {
-  auto operands = [](const Graph& g, const Op& op) {
+  auto operands = [](const Graph& g, OpId op) {
     std::vector<std::string> names;
-    for (const Operand& o : op.in) names.push_back(o.is_value() ? g[o.value].name : "");
+    for (const Operand& o : g[op].in) names.push_back(o.is_value() ? g[o.value].name : "");
     return names;
   };
-  std::unordered_map<std::string, OpId> ops;
-  for (size_t i = 0; i < b.ops.size(); ++i) ops.emplace(b.name_of(OpId(i)), OpId(i));
+  std::unordered_map<std::string, ValueId> of_b;
+  for (size_t i = 0; i < b.values.size(); ++i) of_b.emplace(b.values[ValueId(i)].name, ValueId(i));
   size_t shared = 0, alike = 0;
-  for (size_t i = 0; i < a.ops.size(); ++i) {
-    const auto at = ops.find(a.name_of(OpId(i)));
-    if (at == ops.end()) continue;
+  for (const Value& va : a.values) {
+    const auto at = of_b.find(va.name);
+    if (at == of_b.end()) continue;
     ++shared;
-    alike += operands(a, a.ops[OpId(i)]) == operands(b, b[at->second]);
+    const Value& vb = b[at->second];
+    if (va.def.valid() != vb.def.valid()) continue;
+    alike += va.def.valid() ? operands(a, va.def) == operands(b, vb.def) : va.dtype == vb.dtype && va.shape == vb.shape;
   }
   return 2 * alike >= shared;
 }
@@ -115,9 +118,17 @@ class InterfaceFinder {
     const Labels labels = labels_of(inputs);
     const Hashes ha = from_inputs(a_, labels.a), hb = from_inputs(b_, labels.b);
     if (sorted(ha.op) != sorted(hb.op)) return std::nullopt;
-    std::vector<Hash> out_a, out_b;
-    for (const Output& o : a_.graph.outputs) out_a.push_back(ha.value[o.value]);
-    for (const Output& o : b_.graph.outputs) out_b.push_back(hb.value[o.value]);
+    // What an output is written over, and how, tells it from another of the same value.
+    auto said = [](const Structure& s, const Hashes& h, const std::vector<Hash>& input_labels) {
+      std::vector<Hash> list;
+      for (const Output& o : s.graph.outputs) {
+        Hash sum = mix(h.value[o.value], o.alias ? input_labels[*o.alias] : 0);
+        for (int64_t stride : o.strides.value_or(std::vector<int64_t>{})) sum = mix(sum, static_cast<Hash>(stride));
+        list.push_back(sum);
+      }
+      return list;
+    };
+    const std::vector<Hash> out_a = said(a_, ha, labels.a), out_b = said(b_, hb, labels.b);
     Pairing outputs = by_place(out_a.size(), out_b.size());
     if (out_a != out_b) {
       const Pairing names = named(a_.graph.outputs, b_.graph.outputs);

@@ -270,7 +270,8 @@ class Matcher {
     if (accepted) pair(a, b);
   }
 
-  // Ops of different kinds are one op that was changed where they read something in common and are read by something in common.
+  // Ops of different kinds are one op that was changed where they read something in common, and something in common reads them or nothing
+  // does.
   bool in_one_place(OpId a, OpId b) const {
     const Op &oa = ga()[a], &ob = gb()[b];
     if (oa.out.size() != ob.out.size()) return false;
@@ -282,7 +283,9 @@ class Matcher {
       reads = reads || (v.valid() && std::any_of(ob.in.begin(), ob.in.end(), [&](const Operand& o) { return o.value == v; }));
     }
     if (!reads && !(creates && std::none_of(ob.in.begin(), ob.in.end(), [](const Operand& o) { return o.is_value(); }))) return false;
+    bool read = false;
     for (size_t r = 0; r < oa.out.size(); ++r) {
+      read = read || is_read(a_, oa.out[r]) || is_read(b_, ob.out[r]);
       if (!oa.out[r].valid() || !ob.out[r].valid()) continue;
       for (const Use& use : a_.uses(oa.out[r])) {
         const OpId user = m_.to_b[use.op];
@@ -293,8 +296,10 @@ class Matcher {
         if (o != kNoPartner && gb().outputs[o].value == ob.out[r]) return true;
       }
     }
-    return false;
+    return !read && reads;
   }
+
+  static bool is_read(const Structure& s, ValueId v) { return v.valid() && (!s.uses(v).empty() || !s.outputs(v).empty()); }
 
   // Names come last, as they may have been dealt out anew.
   void by_name() {
@@ -319,6 +324,24 @@ class Matcher {
         if (!gb()[v].def.valid() && in.add(i, input_of(b_, inputs_b_, v))) break;
       }
     }
+    for (uint32_t i = 0; i < in.to_b.size(); ++i)
+      for (uint32_t output : a_.outputs(ga().inputs[i].value)) {
+        const uint32_t o = in.to_b[i] == kNoPartner ? m_.interface.outputs.to_b[output] : kNoPartner;
+        if (o != kNoPartner && !gb()[gb().outputs[o].value].def.valid()) in.add(i, input_of(b_, inputs_b_, gb().outputs[o].value));
+      }
+    // Nothing tells inputs apart that nothing reads.
+    uint32_t b = 0;
+    for (uint32_t a = 0; a < in.to_b.size(); ++a) {
+      if (in.to_b[a] != kNoPartner || !unused(a_, a)) continue;
+      while (b < in.to_a.size() && (in.to_a[b] != kNoPartner || !unused(b_, b))) ++b;
+      if (b == in.to_a.size()) break;
+      in.add(a, b);
+    }
+  }
+
+  static bool unused(const Structure& s, uint32_t input) {
+    const ValueId v = s.graph.inputs[input].value;
+    return s.uses(v).empty() && s.outputs(v).empty();
   }
 
   const Structure a_, b_;
