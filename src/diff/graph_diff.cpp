@@ -13,10 +13,10 @@ constexpr size_t kShownOperands = 8;  // of the operands that changed places
 
 std::string type_text(const Graph& g, ValueId v) { return std::string(name_of(g[v].dtype)) + to_string(g[v].shape, g.symbols); }
 
-// Attributes that hold sizes: where an operand has another shape, they follow it.
-bool holds_sizes(std::string_view attribute) {
-  constexpr std::string_view kSizes[] = {"shape", "starts", "stops", "low", "high", "k"};
-  return std::find(std::begin(kSizes), std::end(kSizes), attribute) != std::end(kSizes);
+// Attributes that hold sizes or dims: where an operand has another shape, they follow it.
+bool follows_shape(std::string_view attribute) {
+  constexpr std::string_view kNames[] = {"shape", "starts", "stops", "low", "high", "k", "dims", "perm", "steps"};
+  return std::find(std::begin(kNames), std::end(kNames), attribute) != std::end(kNames);
 }
 
 class GraphDiffer {
@@ -96,7 +96,7 @@ class GraphDiffer {
     };
     auto note = [&](std::string_view name, const std::string& x, const std::string& y) {
       if (x == y) return;
-      const bool follows = a.kind == b.kind && ((holds_sizes(name) && operands_resized(a, b)) || pad_value_rounded(a, b, name));
+      const bool follows = a.kind == b.kind && ((follows_shape(name) && operands_resized(a, b)) || pad_value_rounded(a, b, name));
       (follows ? following : own).push_back({"attribute", std::string(name), x, y});
     };
     for (const auto& [name, value] : of_a)

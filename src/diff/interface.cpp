@@ -1,6 +1,7 @@
 #include "diff/interface.h"
 
 #include <algorithm>
+#include <bit>
 #include <map>
 #include <optional>
 #include <string>
@@ -145,8 +146,8 @@ class InterfaceFinder {
   // What is done with an input tells it apart; of those that are alike, one after the other is picked and the others looked at again.
   std::optional<Pairing> by_structure(bool outputs_in_place) const {
     Labels in;
-    for (const Input& i : a_.graph.inputs) in.a.push_back(a_.type(i.value));
-    for (const Input& i : b_.graph.inputs) in.b.push_back(b_.type(i.value));
+    for (const Input& i : a_.graph.inputs) in.a.push_back(says(a_, i));
+    for (const Input& i : b_.graph.inputs) in.b.push_back(says(b_, i));
     Pairing p = unpaired(in.a.size(), in.b.size());
     for (size_t picked = 0;; ++picked) {
       if (!refine(in, outputs_in_place)) return std::nullopt;
@@ -163,6 +164,15 @@ class InterfaceFinder {
     return p;
   }
 
+  // What an input says of itself, its name aside.
+  static Hash says(const Structure& s, const Input& i) {
+    Hash h = mix(s.type(i.value), i.scalar);
+    for (int64_t stride : i.strides.value_or(std::vector<int64_t>{})) h = mix(h, static_cast<Hash>(stride) + 1);
+    h = mix(mix(h, i.init.kind), static_cast<Hash>(i.init.from) + 3 * static_cast<Hash>(i.init.to));
+    h = mix(mix(h, std::bit_cast<Hash>(i.init.lo)), std::bit_cast<Hash>(i.init.hi));
+    return mix(h, i.scalar_value ? std::bit_cast<Hash>(i.scalar_value->as_double()) : 0);
+  }
+
   // Makes the labels of inputs as fine as their use tells. False when the two graphs do not have the same labels.
   bool refine(Labels& in, bool outputs_in_place) const {
     auto step = [&](const Structure& s, std::vector<Hash>& labels) {
@@ -170,7 +180,10 @@ class InterfaceFinder {
       if (outputs_in_place)
         for (size_t i = 0; i < out.size(); ++i) out[i] = mix(7, i);
       const Hashes down = from_inputs(s, labels), up = from_outputs(s, out, &down);
-      for (size_t i = 0; i < labels.size(); ++i) labels[i] = mix(labels[i], up.value[s.graph.inputs[i].value]);
+      std::vector<Hash> over(labels.size());
+      for (size_t i = 0; i < out.size(); ++i)
+        if (const Output& o = s.graph.outputs[i]; o.alias) over[*o.alias] = mix(down.value[o.value], out[i]);
+      for (size_t i = 0; i < labels.size(); ++i) labels[i] = mix(mix(labels[i], up.value[s.graph.inputs[i].value]), over[i]);
       std::vector<Hash> classes = labels;
       std::sort(classes.begin(), classes.end());
       return classes;

@@ -157,12 +157,12 @@ def main():
 
     def diff(a, b):
         for name, graph in (("a", a), ("b", b)): (work / f"{name}.fusion.json").write_text(json.dumps(graph))
-        # Only graphs of half the runs are segmented, which takes most of the time.
         return subprocess.run([o.fusec, "diff", work / "a.fusion.json", work / "b.fusion.json", "--json", "--only", "graph"], capture_output=True, text=True)
 
     for seed in range(o.seed, o.seed + o.count):
         r = random.Random(seed)
-        graph = Maker(seed, ops).graph(f"random_{seed}")
+        (work / "a.fusion.json").write_text(json.dumps(Maker(seed, ops).graph(f"random_{seed}")))
+        graph = json.loads(subprocess.run([o.fusec, "show", "--json", work / "a.fusion.json"], capture_output=True, text=True).stdout)
         for lists in (False, True):
             done = diff(graph, renamed(graph, r, lists))
             if done.returncode: fail(seed, f"a copy renamed, shuffled{' in its lists' if lists else ''}: exit {done.returncode}", done.stdout + done.stderr)
@@ -178,6 +178,8 @@ def main():
             shuffled = r.random() < 0.5
             done = diff(graph, renamed(edited, r, False) if shuffled else edited)
             where += ", renamed and shuffled" if shuffled else ""
+            if shuffled and done.returncode == 0 and diff(graph, edited).returncode == 1:
+                continue  # with other names for two inputs of one type it is the same graph
             if done.returncode != 1:
                 fail(seed, f"{where}: exit {done.returncode}", done.stdout + done.stderr)
             else:
