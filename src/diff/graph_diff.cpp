@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "diff/lines.h"
 #include "graph/print.h"
 
 namespace fusec {
@@ -22,7 +23,7 @@ bool follows_shape(std::string_view attribute) {
 class GraphDiffer {
  public:
   GraphDiffer(const Graph& a, const SourceText* source_a, const Graph& b, const SourceText* source_b)
-      : a_(a), b_(b), source_a_(source_a), source_b_(source_b), m_(match(a, b)) {}
+      : a_(a), b_(b), lines_a_(source_a), lines_b_(source_b), m_(match(a, b)) {}
 
   GraphDiff run() {
     d_.ops_a = a_.ops.size();
@@ -33,17 +34,17 @@ class GraphDiffer {
     compare_inputs();
     for (size_t i = 0; i < a_.ops.size(); ++i) compare(OpId(i));
     for (size_t i = 0; i < b_.ops.size(); ++i)
-      if (!m_.to_a[OpId(i)].valid()) d_.added.push_back(spot(b_, source_b_, OpId(i)));
+      if (!m_.to_a[OpId(i)].valid()) d_.added.push_back(spot(b_, lines_b_, OpId(i)));
     compare_outputs();
+    // Where every kind was changed, inputs of one type tell that it is a version of the graph.
+    if (d_.common == 0 && inputs_alike_ > 0) d_.common = d_.matched;
     return std::move(d_);
   }
 
  private:
-  static uint32_t line_of(const SourceText* source, Span at) { return source && at.known() ? source->place(at.begin).line : 0; }
-
-  static Spot spot(const Graph& g, const SourceText* source, OpId id) {
+  static Spot spot(const Graph& g, const Lines& lines, OpId id) {
     const Op& op = g[id];
-    Spot s{g.name_of(id), std::string(name_of(op.kind)), "", line_of(source, op.at)};
+    Spot s{g.name_of(id), std::string(name_of(op.kind)), "", lines.of(op.at)};
     for (ValueId v : op.out)
       if (v.valid()) s.type += (s.type.empty() ? "" : ", ") + type_text(g, v);
     return s;
@@ -56,7 +57,7 @@ class GraphDiffer {
   void compare(OpId id_a) {
     const OpId id_b = m_.to_b[id_a];
     if (!id_b.valid()) {
-      d_.removed.push_back(spot(a_, source_a_, id_a));
+      d_.removed.push_back(spot(a_, lines_a_, id_a));
       return;
     }
     ++d_.matched;
@@ -76,7 +77,7 @@ class GraphDiffer {
     };
     for (Change& c : following)
       if (!said(c)) own.push_back(std::move(c));
-    (follows ? d_.follow : d_.changed).push_back({spot(a_, source_a_, id_a), spot(b_, source_b_, id_b), std::move(own)});
+    (follows ? d_.follow : d_.changed).push_back({spot(a_, lines_a_, id_a), spot(b_, lines_b_, id_b), std::move(own)});
   }
 
   bool operands_resized(const Op& a, const Op& b) const {
@@ -194,19 +195,17 @@ class GraphDiffer {
     return out;
   }
 
-  Spot spot(const Graph& g, const SourceText* source, const Input& i) const {
-    return {g[i.value].name, "", type_text(g, i.value), line_of(source, i.at)};
+  Spot spot(const Graph& g, const Lines& lines, const Input& i) const {
+    return {g[i.value].name, "", type_text(g, i.value), lines.of(i.at)};
   }
-  Spot spot(const Graph& g, const SourceText* source, const Output& o) const {
-    return {o.name, "", type_text(g, o.value), line_of(source, o.at)};
-  }
+  Spot spot(const Graph& g, const Lines& lines, const Output& o) const { return {o.name, "", type_text(g, o.value), lines.of(o.at)}; }
 
   void compare_inputs() {
     const Pairing& p = m_.interface.inputs;
     for (size_t i = 0; i < p.to_b.size(); ++i) {
       const Input& a = a_.inputs[i];
       if (p.to_b[i] == kNoPartner) {
-        d_.inputs_removed.push_back(spot(a_, source_a_, a));
+        d_.inputs_removed.push_back(spot(a_, lines_a_, a));
         continue;
       }
       const Input& b = b_.inputs[p.to_b[i]];
@@ -220,10 +219,11 @@ class GraphDiffer {
       note(changes, "scalar", a.scalar ? "true" : "", b.scalar ? "true" : "");
       note(changes, "value", a.scalar_value ? literal_text(*a.scalar_value) : "", b.scalar_value ? literal_text(*b.scalar_value) : "");
       note(changes, "init", init_text(a.init), init_text(b.init));
-      if (!changes.empty()) d_.inputs_changed.push_back({spot(a_, source_a_, a), spot(b_, source_b_, b), std::move(changes)});
+      inputs_alike_ += std::none_of(changes.begin(), changes.end(), [](const Change& c) { return c.what == "dtype" || c.what == "shape"; });
+      if (!changes.empty()) d_.inputs_changed.push_back({spot(a_, lines_a_, a), spot(b_, lines_b_, b), std::move(changes)});
     }
     for (size_t i = 0; i < p.to_a.size(); ++i)
-      if (p.to_a[i] == kNoPartner) d_.inputs_added.push_back(spot(b_, source_b_, b_.inputs[i]));
+      if (p.to_a[i] == kNoPartner) d_.inputs_added.push_back(spot(b_, lines_b_, b_.inputs[i]));
   }
 
   // The input that an output is written over, as a place in B's list.
@@ -239,7 +239,7 @@ class GraphDiffer {
     for (size_t i = 0; i < p.to_b.size(); ++i) {
       const Output& a = a_.outputs[i];
       if (p.to_b[i] == kNoPartner) {
-        d_.outputs_removed.push_back(spot(a_, source_a_, a));
+        d_.outputs_removed.push_back(spot(a_, lines_a_, a));
         continue;
       }
       const Output& b = b_.outputs[p.to_b[i]];
@@ -247,10 +247,10 @@ class GraphDiffer {
       if (!m_.same(a_, a.value, b_, b.value)) changes.push_back({"value", "", a_[a.value].name, b_[b.value].name});
       note(changes, "alias", alias_text(a_, a, b_, inputs, true), alias_text(b_, b, a_, inputs, false));
       note(changes, "strides", strides_text(a.strides), strides_text(b.strides));
-      if (!changes.empty()) d_.outputs_changed.push_back({spot(a_, source_a_, a), spot(b_, source_b_, b), std::move(changes)});
+      if (!changes.empty()) d_.outputs_changed.push_back({spot(a_, lines_a_, a), spot(b_, lines_b_, b), std::move(changes)});
     }
     for (size_t i = 0; i < p.to_a.size(); ++i)
-      if (p.to_a[i] == kNoPartner) d_.outputs_added.push_back(spot(b_, source_b_, b_.outputs[i]));
+      if (p.to_a[i] == kNoPartner) d_.outputs_added.push_back(spot(b_, lines_b_, b_.outputs[i]));
   }
 
   static std::vector<const Symbol*> free_symbols(const Graph& g) {
@@ -294,8 +294,9 @@ class GraphDiffer {
   }
 
   const Graph &a_, &b_;
-  const SourceText *source_a_, *source_b_;
+  const Lines lines_a_, lines_b_;
   const Matching m_;
+  size_t inputs_alike_ = 0;  // partners of one type
   GraphDiff d_;
 };
 

@@ -30,7 +30,7 @@ struct ChangedSpot {
 struct GraphDiff {
   bool by_name = false;  // one side is a report, which has names only
   size_t ops_a = 0, ops_b = 0, matched = 0;
-  size_t common = 0;  // of the matched ops, those of one kind
+  size_t common = 0;  // matched ops that show that the graphs are versions of one: those of one kind, as a rule
   std::vector<Spot> removed, added;
   std::vector<ChangedSpot> changed;
   std::vector<ChangedSpot> follow;  // ops that say the same, whose dtypes or shapes follow from the changes

@@ -75,7 +75,9 @@ Json view_json(const std::optional<EdgeView>& edge) {
 }
 
 Json edge_json(const EdgeChange& e) {
-  return {{"change", word_of(e.kind)}, {"op", spot_json(e.spot)}, {"a", view_json(e.a)}, {"b", view_json(e.b)}};
+  Json json = {{"change", word_of(e.kind)}, {"op", spot_json(e.spot)}, {"a", view_json(e.a)}, {"b", view_json(e.b)}};
+  json["cause"] = e.cause ? changed_json(*e.cause) : Json();
+  return json;
 }
 
 Json segments_json(const SegmentDiff& d) {
@@ -108,9 +110,7 @@ Json cost_json(const SegmentDiff& d) {
 
 std::string render_json(const Comparison& c, const std::vector<Verdict>& verdicts, const RenderOptions& options, bool differs) {
   Json json = {{"version", kSchema}, {"a", side_json(c.a)}, {"b", side_json(c.b)}, {"differs", differs}};
-  json["fail_on"] = array(verdicts, [](const Verdict& v) {
-    return Json{{"rule", v.rule.text}, {"broken", v.broken}, {"why", v.broken ? Json(v.why) : Json()}};
-  });
+  json["fail_on"] = array(verdicts, [](const Verdict& v) { return Json{{"rule", v.rule.text}, {"broken", v.broken}, {"why", v.why}}; });
   json["graph"] = options.graph ? graph_json(c.graph) : Json();
   json["segments"] = options.segments && c.segments ? segments_json(*c.segments) : Json();
   json["cost"] = options.cost && c.segments ? cost_json(*c.segments) : Json();

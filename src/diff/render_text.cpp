@@ -19,9 +19,7 @@ class PeopleWriter {
 
   std::string write() {
     title();
-    for (const Verdict& v : verdicts_)
-      if (v.broken) out_ += (markdown_ ? "> **fails `" + v.rule.text + "`:** " : "FAILS " + v.rule.text + ": ") + cut(v.why) + "\n";
-    if (markdown_ && std::any_of(verdicts_.begin(), verdicts_.end(), [](const Verdict& v) { return v.broken; })) out_ += "\n";
+    failures();
     if (options_.graph) graph();
     if (options_.segments && c_.segments) segments();
     if (options_.cost && c_.segments) cost();
@@ -43,6 +41,21 @@ class PeopleWriter {
     out_ += markdown_ ? "### `" + c_.b.name() + "`: " + sides + "\n\n" : c_.b.name() + ": " + sides + "\n";
   }
 
+  void failures() {
+    bool any = false;
+    for (const Verdict& v : verdicts_) {
+      if (!v.broken) continue;
+      any = true;
+      if (v.why.size() == 1) {
+        out_ += (markdown_ ? "> **fails `" + v.rule.text + "`:** " : "FAILS " + v.rule.text + ": ") + cut(v.why[0]) + "\n";
+        continue;
+      }
+      out_ += markdown_ ? "> **fails `" + v.rule.text + "`:**\n" : "FAILS " + v.rule.text + ":\n";
+      entries(v.why, [&](const std::string& why) { return why; }, markdown_ ? "> - " : "  ");
+    }
+    if (markdown_ && any) out_ += "\n";
+  }
+
   void heading(const std::string& name, const std::string& summary) {
     out_ += markdown_ ? "**" + name + "**: " + summary + "\n" : name + ": " + summary + "\n";
   }
@@ -50,10 +63,13 @@ class PeopleWriter {
   // One entry for each of a list, as far as they are shown.
   template <class List, class Text>
   void entries(const List& list, Text text) {
-    if (options_.brief) return;
+    if (!options_.brief) entries(list, text, markdown_ ? "- " : "  ");
+  }
+  template <class List, class Text>
+  void entries(const List& list, Text text, const std::string& bullet) {
     const size_t shown = std::min(list.size(), markdown_ ? kListedMarkdown : kListed);
-    for (size_t i = 0; i < shown; ++i) out_ += (markdown_ ? "- " : "  ") + cut(text(list[i])) + "\n";
-    if (shown < list.size()) out_ += std::string(markdown_ ? "- " : "  ") + "… and " + std::to_string(list.size() - shown) + " more\n";
+    for (size_t i = 0; i < shown; ++i) out_ += bullet + cut(text(list[i])) + "\n";
+    if (shown < list.size()) out_ += bullet + "… and " + std::to_string(list.size() - shown) + " more\n";
   }
 
   static std::string place(const Side& side, uint32_t line) { return line ? side.path + ":" + std::to_string(line) : ""; }
@@ -152,7 +168,7 @@ class PeopleWriter {
     for (const Metric* m : differ)
       summary += (summary.empty() ? "" : ", ") + metric_label(*m) + " " + metric_text(*m, *m->a) + " → " + metric_text(*m, *m->b);
     if (options_.brief) return heading("cost", summary.empty() ? "the same" : summary);
-    heading("cost", summary.empty() ? "the same" : markdown_ ? "" : "before → after");
+    heading("cost", summary.empty() ? "the same" : "before → after");
     if (markdown_) out_ += "\n| | before | after | |\n| --- | ---: | ---: | ---: |\n";
     for (const Metric* m : shown) {
       const std::string a = metric_text(*m, *m->a), b = metric_text(*m, *m->b);

@@ -36,8 +36,9 @@ double parse_percent(const std::string& rule, const std::string& text) {
 Verdict judge_growth(const Rule& rule, const SegmentDiff& d, const char* name, std::string (*spell)(double)) {
   const Metric& m = d.metric(name);
   if (!m.a || !m.b) refuse("'" + rule.text + "': the report of " + (m.a ? "the second" : "the first") + " side does not tell " + name);
-  Verdict v{rule, *m.b > *m.a * (1 + rule.percent / 100), ""};
-  if (v.broken) v.why = spell(*m.a) + " → " + spell(*m.b) + (*m.a > 0 ? " (" + percent_text(*m.a, *m.b) + ")" : "");
+  Verdict v{rule, *m.b > *m.a * (1 + rule.percent / 100), {}};
+  if (!v.broken) return v;
+  v.why.push_back(metric_label(m) + " " + spell(*m.a) + " → " + spell(*m.b) + (*m.a > 0 ? " (" + percent_text(*m.a, *m.b) + ")" : ""));
   return v;
 }
 
@@ -48,7 +49,7 @@ Verdict judge_wide_edges(const Rule& rule, const SegmentDiff& d) {
   if (d.wide.empty()) return v;
   v.broken = true;
   v.why.clear();
-  for (const EdgeChange& e : d.wide) v.why += (v.why.empty() ? "" : "; ") + wide_text(e);
+  for (const EdgeChange& e : d.wide) v.why.push_back(wide_text(e));
   return v;
 }
 
@@ -73,11 +74,14 @@ Rule parse_rule(const std::string& text) {
 }
 
 Verdict judge(const Rule& rule, const Comparison& c) {
-  if (rule.kind == Rule::kGraph) return {rule, !c.graph.same(), c.graph.same() ? "" : graph_summary(c.graph)};
+  auto say = [&](bool broken, const std::string& why) {
+    return Verdict{rule, broken, broken ? std::vector<std::string>{why} : std::vector<std::string>{}};
+  };
+  if (rule.kind == Rule::kGraph) return say(!c.graph.same(), graph_summary(c.graph));
   const SegmentDiff& d = *c.segments;
   switch (rule.kind) {
     case Rule::kSegments:
-      return {rule, !d.recuts.empty(), d.recuts.empty() ? "" : recut_summary(d)};
+      return say(!d.recuts.empty(), recut_summary(d));
     case Rule::kEdgeBytes:
       return judge_growth(rule, d, "edge_bytes", bytes_text);
     case Rule::kLaunches:
@@ -89,7 +93,7 @@ Verdict judge(const Rule& rule, const Comparison& c) {
     case Rule::kGraph:
       break;
   }
-  return {rule, false, ""};
+  return say(false, "");
 }
 
 void check_common(const Comparison& c) {

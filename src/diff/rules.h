@@ -28,7 +28,7 @@ Rule parse_rule(const std::string& text);
 struct Verdict {
   Rule rule;
   bool broken = false;
-  std::string why;  // when broken
+  std::vector<std::string> why;  // when broken: each reason
 };
 
 // Failure(kBadInput) when a side lacks what a rule is about.

@@ -11,6 +11,8 @@ namespace fusec {
 
 namespace {
 
+constexpr size_t kLongestWay = 1000;  // ops between an edge and what changed it
+
 // Sums and maxima of what segments have only when a cubin was made.
 std::optional<double> most_registers(const ReportView& r) {
   std::optional<double> most;
@@ -137,7 +139,7 @@ class SegmentDiffer {
         d_.cut_groups.push_back(group);
   }
 
-  static const Spot* find(const Spots& spots, const ReportView& report, const std::string& value) {
+  static const Known* find(const Spots& spots, const ReportView& report, const std::string& value) {
     if (const auto at = spots.find(value); at != spots.end()) return &at->second;
     const auto origin = report.origin.find(value);
     if (origin == report.origin.end()) return nullptr;
@@ -146,8 +148,8 @@ class SegmentDiffer {
   }
 
   Spot spot_of(const EdgeView& e, bool of_a) const {
-    const Spot* known = of_a ? find(spots_a_, a_, e.value) : find(spots_b_, b_, e.value);
-    Spot spot = known ? *known : Spot{e.value, "", "", 0};
+    const Known* known = of_a ? find(spots_a_, a_, e.value) : find(spots_b_, b_, e.value);
+    Spot spot = known ? known->spot : Spot{e.value, "", "", 0};
     spot.name = e.value;
     return spot;
   }
@@ -157,16 +159,40 @@ class SegmentDiffer {
     for (const EdgeView& e : a_.edges)
       if (const std::string name = partner(e.value); !name.empty()) before.emplace(name, &e);
     std::set<const EdgeView*> kept;
+    index_changes();
     for (const EdgeView& e : b_.edges) {
       const auto at = before.find(e.value);
       const EdgeView* old = at == before.end() ? nullptr : at->second;
       if (old) kept.insert(old);
-      EdgeChange change{kind_of(old, e), spot_of(e, false), old ? std::optional(*old) : std::nullopt, e};
+      EdgeChange change{kind_of(old, e), spot_of(e, false), old ? std::optional(*old) : std::nullopt, e, std::nullopt};
+      if (!old || old->bytes != e.bytes || old->dtype != e.dtype || e.narrow_bytes) change.cause = cause_of(e.value);
       if (e.narrow_bytes && !(old && old->narrow_bytes)) d_.wide.push_back(change);
       if (!old || old->bytes != e.bytes || old->dtype != e.dtype) d_.edges.push_back(std::move(change));
     }
     for (const EdgeView& e : a_.edges)
-      if (!kept.contains(&e)) d_.edges.push_back({EdgeChange::kRemoved, spot_of(e, true), e, std::nullopt});
+      if (!kept.contains(&e)) d_.edges.push_back({EdgeChange::kRemoved, spot_of(e, true), e, std::nullopt, std::nullopt});
+  }
+
+  void index_changes() {
+    for (const auto* list : {&graphs_.changed, &graphs_.inputs_changed})
+      for (const ChangedSpot& spot : *list) changed_.emplace(spot.b.name, spot);
+    for (const Spot& spot : graphs_.added) changed_.emplace(spot.name, ChangedSpot{{}, spot, {{"added", "", "", spot.type}}});
+    for (const ChangedSpot& spot : graphs_.follow) follow_.insert(spot.b.name);
+  }
+
+  // Backwards through ops that only follow, to the first one that was changed.
+  std::optional<ChangedSpot> cause_of(const std::string& value) const {
+    const auto origin = b_.origin.find(value);
+    std::vector<std::string> queue = {origin == b_.origin.end() ? value : origin->second};
+    std::set<std::string> seen(queue.begin(), queue.end());
+    for (size_t i = 0; i < queue.size() && i < kLongestWay; ++i) {
+      if (const auto at = changed_.find(queue[i]); at != changed_.end()) return at->second;
+      const auto known = spots_b_.find(queue[i]);
+      if (known == spots_b_.end() || !follow_.contains(known->second.spot.name)) continue;
+      for (const std::string& operand : known->second.operands)
+        if (seen.insert(operand).second) queue.push_back(operand);
+    }
+    return std::nullopt;
   }
 
   static EdgeChange::Kind kind_of(const EdgeView* a, const EdgeView& b) {
@@ -180,6 +206,8 @@ class SegmentDiffer {
   const GraphDiff& graphs_;
   const Spots &spots_a_, &spots_b_;
   std::unordered_map<std::string, uint32_t> home_b_;  // op → segment
+  std::unordered_map<std::string, ChangedSpot> changed_;
+  std::set<std::string> follow_;
   SegmentDiff d_;
 };
 

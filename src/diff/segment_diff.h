@@ -22,6 +22,7 @@ struct EdgeChange {
   enum Kind : uint8_t { kAdded, kRemoved, kWidened, kNarrowed, kChanged } kind = kAdded;
   Spot spot;  // the op that writes it; of A for kRemoved
   std::optional<EdgeView> a, b;
+  std::optional<ChangedSpot> cause;  // the changed op or input of B from which the edge got its dtype or shape
 };
 const char* word_of(EdgeChange::Kind kind);
 
@@ -49,8 +50,12 @@ struct SegmentDiff {
   const Metric& metric(const std::string& name) const;
 };
 
-// `spots`: ops by name, of both graphs, for the lines; may lack any.
-using Spots = std::unordered_map<std::string, Spot>;
+// What is known about the ops of a side by the names of their results; may lack any.
+struct Known {
+  Spot spot;
+  std::vector<std::string> operands;
+};
+using Spots = std::unordered_map<std::string, Known>;
 SegmentDiff diff_segments(const ReportView& a, const ReportView& b, const GraphDiff& graphs, const Spots& spots_a, const Spots& spots_b);
 
 }  // namespace fusec

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <future>
 
+#include "diff/lines.h"
 #include "driver/compile.h"
 #include "driver/runnable.h"
 #include "emit/report.h"
@@ -166,13 +167,15 @@ Spots spots_of(const Side& side) {
   Spots spots;
   if (!side.graph) return spots;
   const Graph& g = *side.graph;
-  for (const Op& op : g.ops)
-    for (ValueId v : op.out) {
-      if (!v.valid()) continue;
-      const uint32_t line = side.text() && op.at.known() ? side.source.place(op.at.begin).line : 0;
-      spots[g[v].name] = {g[v].name, std::string(name_of(op.kind)), std::string(name_of(g[v].dtype)) + to_string(g[v].shape, g.symbols),
-                          line};
-    }
+  const Lines lines(side.text());
+  for (size_t i = 0; i < g.ops.size(); ++i) {
+    const Op& op = g.ops[OpId(i)];
+    Known known{{g.name_of(OpId(i)), std::string(name_of(op.kind)), "", lines.of(op.at)}, {}};
+    for (const Operand& o : op.in)
+      if (o.is_value()) known.operands.push_back(g[o.value].name);
+    for (ValueId v : op.out)
+      if (v.valid()) spots[g[v].name] = known;
+  }
   return spots;
 }
 

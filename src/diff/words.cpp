@@ -57,6 +57,12 @@ std::string origin_text(const Spot& spot) {
   return out.empty() ? "" : " (" + out + ")";
 }
 
+// "; `rotated` (cast, line 16) changed: dtype …"
+std::string cause_text(const EdgeChange& e) {
+  if (!e.cause || e.cause->changes.empty()) return "";
+  return "; `" + e.cause->b.name + "`" + origin_text(e.cause->b) + " changed: " + phrase(e.cause->changes[0]);
+}
+
 }  // namespace
 
 std::string bytes_text(double bytes) {
@@ -89,7 +95,7 @@ std::string graph_summary(const GraphDiff& d) {
   if (inputs) text = join(text, count_text(inputs, "input") + " differ" + (inputs == 1 ? "s" : ""));
   if (outputs) text = join(text, count_text(outputs, "output") + " differ" + (outputs == 1 ? "s" : ""));
   if (!d.sizes_changed.empty()) text = join(text, count_text(d.sizes_changed.size(), "run-time size") + " changed");
-  if (text.empty()) return "the same";
+  if (text.empty()) return d.by_name ? "the same names" : "the same";
   if (!d.follow.empty()) text += "; dtypes or shapes of " + count_text(d.follow.size(), "other op") + " follow";
   return text;
 }
@@ -113,9 +119,9 @@ std::string recut_text(const Recut& recut) {
 
 std::string wide_text(const EdgeChange& e) {
   const EdgeView& b = *e.b;
-  return "`" + b.value + "`" + origin_text(e.spot) + " crosses segments as " + b.dtype + ": " + bytes_text(static_cast<double>(b.bytes)) +
-         " where " + bytes_text(static_cast<double>(*b.narrow_bytes)) + " would do, since it can be recomputed from narrower values" +
-         (b.why.empty() ? "" : " (kept apart: " + b.why + ")");
+  return "`" + b.value + "`" + origin_text(e.spot) + " crosses segments as " + b.dtype + " with " +
+         bytes_text(static_cast<double>(b.bytes)) + ", where narrower values would do with " +
+         bytes_text(static_cast<double>(*b.narrow_bytes)) + cause_text(e) + (b.why.empty() ? "" : "; the segments are apart: " + b.why);
 }
 
 std::string edge_text(const EdgeChange& e) {
