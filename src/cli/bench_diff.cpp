@@ -17,15 +17,15 @@ int run_bench_diff(const BenchDiffCommand& command) {
   const double threshold = command.threshold / 100;
   const std::vector<BenchVerdict> verdicts =
       diff_bench(read_bench(before.text(), before.name()), read_bench(after.text(), after.name()), threshold);
-  if (command.json) print_result(bench_diff_json(verdicts, threshold));
-  else if (!command.console.quiet) print_result(bench_diff_text(verdicts));
-
   auto is = [](auto... words) { return [=](const BenchVerdict& v) { return ((v.word == words) || ...); }; };
   using V = BenchVerdict;
-  if (std::any_of(verdicts.begin(), verdicts.end(), is(V::kSlow))) return static_cast<int>(Exit::kNo);
   const auto lone = std::count_if(verdicts.begin(), verdicts.end(), is(V::kOnlyOld, V::kOnlyNew));
   if (static_cast<size_t>(lone) == verdicts.size())
     throw Failure(Exit::kBadInput, before.name() + " and " + after.name() + " have no graph in common");
+  if (command.json) print_result(bench_diff_json(verdicts, threshold));
+  else if (!command.console.quiet) print_result(bench_diff_text(verdicts));
+
+  if (std::any_of(verdicts.begin(), verdicts.end(), is(V::kSlow))) return static_cast<int>(Exit::kNo);
   const auto gone = std::find_if(verdicts.begin(), verdicts.end(), is(V::kOnlyOld));
   if (gone != verdicts.end() && !command.allow_missing)
     throw Failure(Exit::kBadInput, after.name() + " lacks '" + gone->graph + "', which " + before.name() +
