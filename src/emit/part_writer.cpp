@@ -4,7 +4,9 @@
 #include "emit/expression.h"
 #include "emit/line_writer.h"
 #include "emit/node_writer.h"
+#include "emit/rest_writer.h"
 #include "emit/row_writer.h"
+#include "emit/table.h"
 #include "kernel/visit.h"
 
 namespace fusec {
@@ -26,11 +28,34 @@ class PartWriter : NodeWriter {
       in_lane_.push_back(!free_lane[i]);
     }
     prepare();
+    if (part_.table) {
+      const Store& store = part_.stores[0];
+      table_.emplace(kernel_, part_, buffers_[store.buffer.index], part_.table->counts ? ref(store.value) : "", scope_);
+    }
   }
 
   std::string write(const std::string& first_block) {
+    if (table_) {
+      for (const std::string& statement : table_->start()) line(statement);
+      const std::string per = std::to_string(grid().per_block);
+      const Size& elems = grid().elems;
+      const std::string turns = elems.is_constant() ? std::to_string((elems.value() + grid().per_block - 1) / grid().per_block)
+                                                    : "(" + threads_text() + " + " + per + " - 1) / " + per;
+      open(table_->loop(index_type(), turns));
+      write_body("");
+      close();
+      for (const std::string& statement : table_->finish()) line(statement);
+    } else {
+      write_body(first_block);
+    }
+    return std::move(out_);
+  }
+
+ private:
+  void write_body(const std::string& first_block) {
     if (part_.tile) write_tile_indices(first_block);
     else write_indices(first_block);
+    if (part_.list) return write_listed();
     // All loads come first, so that they are in flight together and while the first results are computed.
     auto all = [](size_t) { return true; };
     write_loads(false, all, {});
@@ -41,10 +66,62 @@ class PartWriter : NodeWriter {
       write_scope(scope(true));
       close();
     }
-    return std::move(out_);
   }
 
- private:
+  std::string element_store(const Store& s) const override {
+    if (!table_) return NodeWriter::element_store(s);
+    return table_->update(index_text(part_.space, s.index, wide()), stored_value(s));
+  }
+
+  // The blocks that cover the iterations.
+  const GridTerm& grid() const { return part_.table ? part_.table->updates : part_.grid; }
+
+  // What the items need is computed before them, what needs their sum after.
+  void write_listed() {
+    const Node& sum = part_.nodes[part_.list->sum];
+    const size_t n = part_.nodes.size();
+    std::vector<bool> before(n, false);
+    for (size_t i = n; i-- > 0;) {
+      if (i == sum.in[2].index || (i == sum.in[1].index && !in_u_[i])) before[i] = true;
+      if (!before[i] && !in_u_[i]) continue;
+      for (NodeId in : part_.nodes[NodeId(i)].in) before[in.index] = before[in.index] || !in_u_[in.index];
+    }
+    for (size_t i = 0; i < n; ++i) used_later_[i] = used_later_[i] || before[i];
+    auto is_before = [&](size_t i) { return before[i]; };
+    auto is_after = [&](size_t i) { return !before[i]; };
+    auto all = [](size_t) { return true; };
+    const std::string item = names_[part_.list->item.index], ahead = std::to_string(List::kAhead), next = scope_.take("next");
+    const std::string total = scope_.take(names_[part_.list->sum.index] + "_sum");
+    list_sum_ = total + (part_.lane.valid() ? "[lane]" : "");
+    write_loads(false, is_before, {});
+    write_scope({false, is_before, {}, {}});
+    line("float " + total + (part_.lane.valid() ? "[" + std::to_string(part_.vector) + "];" : " = -0.0f;"));
+    if (part_.lane.valid()) {
+      line("#pragma unroll");
+      line("for (int lane = 0; lane < " + std::to_string(part_.vector) + "; ++lane) " + list_sum_ + " = -0.0f;");
+    }
+    const std::string filled = scope_.take("filled"), slots = std::to_string(part_.list->slots);
+    line("// The updates of this row, " + ahead + " at a time.");
+    line("const int " + filled + " = " + ref(sum.in[2]) + " < " + slots + " ? " + ref(sum.in[2]) + " : " + slots + ";");
+    open("for (int " + next + " = 0; " + next + " < " + filled + "; " + next + " += " + ahead + ") {");
+    line("int " + item + "[" + ahead + "];");
+    line("#pragma unroll");
+    line("for (int u = 0; u < " + ahead + "; ++u) " + item + "[u] = " + next + " + u < " + filled + " ? " + buffers_[sum.buffer.index] +
+         "[" + index_text(part_.space, sum.index, wide()) + " + " + next + " + u] : -1;");
+    auto each = [&] {
+      line("#pragma unroll");
+      open("for (int u = 0; u < " + ahead + "; ++u) {");
+      line("if (" + item + "[u] < 0) break;");
+    };
+    write_loads(true, all, each);
+    each();
+    write_scope({true, all, {}, {list_sum_ + " += " + ref(sum.in[1]) + ";"}});
+    close();
+    close();
+    write_loads(false, is_after, {});
+    write_scope({false, is_after, scope(false).stores, {}});
+  }
+
   Scope scope(bool in_u) const {
     Scope s{in_u, [](size_t) { return true; }, {}, {}};
     for (const Store& store : part_.stores)
@@ -54,9 +131,9 @@ class PartWriter : NodeWriter {
 
   // --- indices
 
-  std::string threads_text() const { return size_text(part_.grid.elems, graph_.symbols, wide()); }
+  std::string threads_text() const { return size_text(grid().elems, graph_.symbols, wide()); }
   // The grid covers the elements exactly: no thread is idle.
-  bool covers_exactly() const { return part_.grid.elems.is_constant() && part_.grid.elems.value() % part_.grid.per_block == 0; }
+  bool covers_exactly() const { return grid().elems.is_constant() && grid().elems.value() % grid().per_block == 0; }
   std::string bounds() const {
     return part_.has_tail ? "t * " + std::to_string(part_.vector) + " < " + threads_text() : "t < " + threads_text();
   }
@@ -66,12 +143,12 @@ class PartWriter : NodeWriter {
       line("if (blockIdx.x != " + (first_block.empty() ? "0" : first_block) + " || threadIdx.x != 0) return;");
       return;
     }
-    const std::string block = first_block.empty() ? "blockIdx.x" : "(blockIdx.x - " + first_block + ")";
+    const std::string block = table_ ? table_->turn() : first_block.empty() ? "blockIdx.x" : "(blockIdx.x - " + first_block + ")";
     const std::string cast = wide() ? "(long long)" : "";
     const int per_block = kernel_.block * (strided_repeat() ? part_.unroll : 1);
     line("const " + std::string(index_type()) + (strided_repeat() ? " t0 = " : " t = ") + cast + block + " * " + std::to_string(per_block) +
          " + threadIdx.x;");
-    if (!strided_repeat()) write_thread_indices("return;");
+    if (!strided_repeat()) write_thread_indices(table_ ? "continue;" : "return;");
   }
 
   void write_thread_indices(const std::string& leave) {
@@ -138,6 +215,8 @@ class PartWriter : NodeWriter {
       write_thread_indices("continue;");
     }
   }
+
+  std::optional<TableText> table_;
 };
 
 }  // namespace
@@ -145,6 +224,7 @@ class PartWriter : NodeWriter {
 std::string emit_part(const Graph& graph, const Kernel& kernel, const Part& part, const std::vector<std::string>& buffers,
                       const NameScope& scope, bool contract, const std::string& indent, const std::string& first_block) {
   if (part.line) return emit_line(graph, kernel, part, buffers, scope, contract, indent);
+  if (part.list && part.list->rest.valid()) return emit_rest(graph, kernel, part, buffers, scope, contract, indent);
   if (part.sweep) return emit_rows(graph, kernel, part, buffers, scope, contract, indent);
   return PartWriter(graph, kernel, part, buffers, contract, scope, indent).write(first_block);
 }
