@@ -179,14 +179,23 @@ class GraphDiffer {
     if (a != b) changes.push_back({what, "", a, b});
   }
 
-  static std::string strides_text(const std::optional<std::vector<int64_t>>& strides) {
-    if (!strides) return "";
+  // As they are: a row-major layout is the same whether it is written out or not.
+  template <class InOrOutput>
+  static std::string strides_text(const Graph& g, const InOrOutput& o) {
+    const SymbolValues values = typical_values(g.symbols);
     std::string out;
-    for (int64_t s : *strides) out += (out.empty() ? "[" : ", ") + std::to_string(s);
-    return out.empty() ? "[]" : out + "]";
+    for (const Size& s : strides_of(g, o))
+      out += (out.empty() ? "" : ", ") + std::to_string(s.is_constant() ? s.value() : evaluate(s, values));
+    return "[" + out + "]";
+  }
+  template <class InOrOutput>
+  void note_strides(std::vector<Change>& changes, const InOrOutput& a, const InOrOutput& b) const {
+    if (a.strides || b.strides) note(changes, "strides", strides_text(a_, a), strides_text(b_, b));
   }
 
-  static std::string init_text(const Init& i) {
+  // The default of a float is the normal distribution.
+  static std::string init_text(const Init& i, DType dtype) {
+    if (i.kind == Init::kDefault && is_float(dtype)) return "normal";
     static constexpr const char* kWords[] = {"", "normal", "uniform", "zeros", "ones", "arange", "randint", "permutation"};
     std::string out = kWords[i.kind];
     if (i.kind == Init::kUniform) out += " " + std::to_string(i.lo) + " " + std::to_string(i.hi);
@@ -215,10 +224,10 @@ class GraphDiffer {
       note(changes, "dtype", std::string(name_of(va.dtype)), std::string(name_of(vb.dtype)));
       if (typical_shape(a_, a.value) != typical_shape(b_, b.value))
         note(changes, "shape", shape_text(a_, a.value), shape_text(b_, b.value));
-      note(changes, "strides", strides_text(a.strides), strides_text(b.strides));
+      note_strides(changes, a, b);
       note(changes, "scalar", a.scalar ? "true" : "", b.scalar ? "true" : "");
       note(changes, "value", a.scalar_value ? literal_text(*a.scalar_value) : "", b.scalar_value ? literal_text(*b.scalar_value) : "");
-      note(changes, "init", init_text(a.init), init_text(b.init));
+      note(changes, "init", init_text(a.init, va.dtype), init_text(b.init, vb.dtype));
       inputs_alike_ += std::none_of(changes.begin(), changes.end(), [](const Change& c) { return c.what == "dtype" || c.what == "shape"; });
       if (!changes.empty()) d_.inputs_changed.push_back({spot(a_, lines_a_, a), spot(b_, lines_b_, b), std::move(changes)});
     }
@@ -246,7 +255,7 @@ class GraphDiffer {
       std::vector<Change> changes;
       if (!m_.same(a_, a.value, b_, b.value)) changes.push_back({"value", "", a_[a.value].name, b_[b.value].name});
       note(changes, "alias", alias_text(a_, a, b_, inputs, true), alias_text(b_, b, a_, inputs, false));
-      note(changes, "strides", strides_text(a.strides), strides_text(b.strides));
+      note_strides(changes, a, b);
       if (!changes.empty()) d_.outputs_changed.push_back({spot(a_, lines_a_, a), spot(b_, lines_b_, b), std::move(changes)});
     }
     for (size_t i = 0; i < p.to_a.size(); ++i)

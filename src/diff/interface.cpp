@@ -167,8 +167,9 @@ class InterfaceFinder {
   // What an input says of itself, its name aside.
   static Hash says(const Structure& s, const Input& i) {
     Hash h = mix(s.type(i.value), i.scalar);
-    for (int64_t stride : i.strides.value_or(std::vector<int64_t>{})) h = mix(h, static_cast<Hash>(stride) + 1);
-    h = mix(mix(h, i.init.kind), static_cast<Hash>(i.init.from) + 3 * static_cast<Hash>(i.init.to));
+    for (const Size& stride : strides_of(s.graph, i)) h = mix(h, s.of(stride));
+    const bool normal = i.init.kind == Init::kDefault && is_float(s.graph[i.value].dtype);
+    h = mix(mix(h, normal ? Init::kNormal : i.init.kind), static_cast<Hash>(i.init.from) + 3 * static_cast<Hash>(i.init.to));
     h = mix(mix(h, std::bit_cast<Hash>(i.init.lo)), std::bit_cast<Hash>(i.init.hi));
     return mix(h, i.scalar_value ? std::bit_cast<Hash>(i.scalar_value->as_double()) : 0);
   }

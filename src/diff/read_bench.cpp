@@ -57,8 +57,8 @@ class BenchReader {
                : "an object in it lacks \"us\": it is no result of `fusec run --bench --json`");
     BenchRecord r;
     try {
-      r.graph = json.at("graph").get<std::string>();
-      r.device = json.value("device", std::string());
+      r.graph = escaped(json.at("graph").get<std::string>());
+      r.device = escaped(json.value("device", std::string()));
       if (json.contains("limit_gbps") && json["limit_gbps"].is_number()) r.limit_gbps = json["limit_gbps"].get<double>();
       read_times(json.at("us"), json, r);
     } catch (const Json::exception&) {

@@ -2,6 +2,7 @@
 
 #include "diff/render.h"
 #include "diff/words.h"
+#include "support/text.h"
 
 namespace fusec {
 
@@ -10,6 +11,7 @@ namespace {
 constexpr size_t kListed = 40;          // entries of one kind in text
 constexpr size_t kListedMarkdown = 15;  // a comment holds 65,536 characters
 constexpr size_t kLongestLine = 600;
+constexpr size_t kLongestComment = 60000;  // bytes
 
 // Lines for people; Markdown makes a list of them.
 class PeopleWriter {
@@ -37,7 +39,7 @@ class PeopleWriter {
   }
 
   void title() {
-    const std::string sides = c_.a.path + " → " + c_.b.path;
+    const std::string sides = escaped(c_.a.path) + " → " + escaped(c_.b.path);
     out_ += markdown_ ? "### `" + c_.b.name() + "`: " + sides + "\n\n" : c_.b.name() + ": " + sides + "\n";
   }
 
@@ -45,6 +47,7 @@ class PeopleWriter {
     bool any = false;
     for (const Verdict& v : verdicts_) {
       if (!v.broken) continue;
+      if (markdown_ && any) out_ += ">\n";
       any = true;
       if (v.why.size() == 1) {
         out_ += (markdown_ ? "> **fails `" + v.rule.text + "`:** " : "FAILS " + v.rule.text + ": ") + cut(v.why[0]) + "\n";
@@ -208,7 +211,10 @@ std::string render_text(const Comparison& c, const std::vector<Verdict>& verdict
 }
 
 std::string render_markdown(const Comparison& c, const std::vector<Verdict>& verdicts, const RenderOptions& options) {
-  return trimmed(PeopleWriter(c, verdicts, options, true).write());
+  std::string text = trimmed(PeopleWriter(c, verdicts, options, true).write());
+  if (text.size() > kLongestComment)
+    text = text.substr(0, text.rfind('\n', kLongestComment)) + "\n\n… (shortened; `fusec diff` tells the rest)\n";
+  return text;
 }
 
 }  // namespace fusec

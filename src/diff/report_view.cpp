@@ -25,7 +25,7 @@ class ReportReader {
     r.arch = string(json, "arch");
     for (const Json& one : list(json, "segments")) r.segments.push_back(segment(one));
     for (const Json& one : list(json, "cast_groups")) {
-      CastGroupView group{names(one, "ops"), one.value("whole", true), one.value("why", std::string())};
+      CastGroupView group{names(one, "ops"), one.value("whole", true), words(one, "why")};
       r.cast_groups.push_back(std::move(group));
     }
     for (const Json& one : list(json, "edges")) r.edges.push_back(edge(one, r.segments.size()));
@@ -72,11 +72,13 @@ class ReportReader {
   std::string string(const Json& json, const char* name) const {
     const Json& value = member(json, name);
     if (!value.is_string()) fail(std::string(fusec::quoted(name)) + " is no string");
-    return value.get<std::string>();
+    return escaped(value.get<std::string>());
   }
+  // Reports are shown on terminals: nothing in them may control one.
+  static std::string words(const Json& json, const char* name) { return escaped(json.value(name, std::string())); }
   std::vector<std::string> names(const Json& json, const char* name) const {
     std::vector<std::string> all;
-    for (const Json& one : list(json, name)) all.push_back(one.get<std::string>());
+    for (const Json& one : list(json, name)) all.push_back(escaped(one.get<std::string>()));
     return all;
   }
 
@@ -91,8 +93,7 @@ class ReportReader {
   }
 
   EdgeView edge(const Json& json, size_t segments) const {
-    EdgeView e{
-        string(json, "value"), string(json, "dtype"), json.value("why", std::string()), member(json, "bytes").get<int64_t>(), {}, 0, {}};
+    EdgeView e{string(json, "value"), string(json, "dtype"), words(json, "why"), member(json, "bytes").get<int64_t>(), {}, 0, {}};
     if (json.contains("narrow_bytes")) e.narrow_bytes = json["narrow_bytes"].get<int64_t>();
     e.from = member(json, "from").get<uint32_t>();
     for (const Json& to : list(json, "to")) e.to.push_back(to.get<uint32_t>());

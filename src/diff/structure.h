@@ -31,6 +31,7 @@ class Structure {
   Hash local(OpId op) const { return local_[op]; }
   // Dtype and shape.
   Hash type(ValueId v) const;
+  Hash of(const Size& size) const;
   std::span<const Use> uses(ValueId v) const { return {uses_.data() + uses_at_[v.index], uses_.data() + uses_at_[v.index + 1]}; }
   // Positions in Graph::outputs.
   std::span<const uint32_t> outputs(ValueId v) const {
@@ -38,7 +39,6 @@ class Structure {
   }
 
  private:
-  Hash of(const Size& size) const;
   Hash of(const Attrs& attrs) const;
   Hash of_op(OpId op) const;
   void index_uses();
