@@ -101,6 +101,26 @@ struct ReduceCommand {
 };
 int run_reduce(const ReduceCommand& command);
 
+struct DiffCommand {
+  Console console;
+  std::vector<std::string> sides;  // two: graph files, reports, folders; "-" for one
+  DimOverrides dims;
+  std::string arch;  // "": that of a report among the sides, else sm_80
+  bool json = false, markdown = false, brief = false;
+  enum Only : uint8_t { kAll, kGraph, kSegments, kCost } only = kAll;
+  std::vector<std::string> fail_on;  // rules
+};
+int run_diff(const DiffCommand& command);
+
+struct BenchDiffCommand {
+  Console console;
+  std::vector<std::string> files;  // two: old, new; "-" for one
+  double threshold = 3;            // percent
+  bool allow_missing = false;
+  bool json = false;
+};
+int run_bench_diff(const BenchDiffCommand& command);
+
 struct EnvCommand {
   Console console;
   bool json = false;

@@ -78,6 +78,7 @@ std::string report_json(const Compilation& c, const Target& target, const std::m
                              {"from", e.from},
                              {"to", e.to},
                              {"why", e.why}});
+    if (facts.narrow_bytes[i] > 0) json["edges"].back()["narrow_bytes"] = facts.narrow_bytes[i];
   }
   json["origin"] = facts.origin.empty() ? Json::object() : Json(facts.origin);
   json["merged"] = facts.merged.empty() ? Json::object() : Json(facts.merged);

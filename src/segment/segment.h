@@ -34,8 +34,12 @@ class CostModel {
   SegmentCost cost_of(const Segment& segment);
   // Inputs read once, as far as the segments asked about so far touch them, and outputs written once.
   int64_t lower_bound_bytes() const;
-  // The values of edges that are wider than what they could be recomputed from without an anchor.
-  std::vector<ValueId> wide_edges(const Segmentation& segmentation) const;
+  // An edge that is wider than what its value could be recomputed from without an anchor.
+  struct WideEdge {
+    size_t edge = 0;           // position in Segmentation::edges
+    int64_t narrow_bytes = 0;  // as many elements of that narrower type
+  };
+  std::vector<WideEdge> wide_edges(const Segmentation& segmentation) const;
   int64_t bytes_of(ValueId v) const;
 
  private:
