@@ -135,6 +135,7 @@ struct CommandTable {
   OpsCommand ops;
   CompileCommand compile;
   RunCommand run;
+  ExplainCommand explain;
   ReduceCommand reduce;
   EnvCommand env;
   VersionCommand version;
@@ -170,6 +171,19 @@ void add_ops(CLI::App& app, OpsCommand& c) {
   sub.add_flag("--json", c.json, "JSON on stdout");
 }
 
+void parse_report(const std::string& text, CompileCommand& c) {
+  enum Format { kMarkdown, kHtml, kNoReport };
+  std::vector<std::string> names;
+  split_commas(text, names);
+  if (names.empty()) refuse("--report", "names nothing; write for example --report md,html");
+  c.report_markdown = c.report_html = false;
+  for (const std::string& name : names) {
+    const Format format = choose("--report", name, Choices<Format>{{"md", kMarkdown}, {"html", kHtml}, {"none", kNoReport}});
+    c.report_markdown |= format == kMarkdown;
+    c.report_html |= format == kHtml;
+  }
+}
+
 void add_compile(CLI::App& app, CompileCommand& c) {
   CLI::App& sub = command(app, "compile", "Compile graphs to CUDA, PTX, cubins and a report",
                           "fusec compile model.fusion.json -o out --emit cu,cubin --arch sm_90");
@@ -187,8 +201,16 @@ void add_compile(CLI::App& app, CompileCommand& c) {
     for (const std::string& name : names) c.emit.push_back(choose("--emit", name, kinds));
   });
   add_arch(sub, [&c](const std::string& arch) { c.archs.push_back(arch); });
-  value(sub, "--report", "FORMAT", "The report for people, beside the JSON one: md or none (default md)",
-        [&c](const std::string& text) { c.report_markdown = choose("--report", text, Choices<bool>{{"md", true}, {"none", false}}); });
+  const std::string reports = "Reports";
+  value(sub, "--report", "FORMATS", "The reports for people, beside the JSON one: md, html or none (list; default md)",
+        [&c](const std::string& text) { parse_report(text, c); })
+      ->group(reports);
+  value(sub, "--measured", "FILE", "Times for the HTML report: what 'fusec run GRAPH --bench --json' printed",
+        [&c](const std::string& text) { c.measured = text; })
+      ->group(reports);
+  value(sub, "--layout", "BY", "Who places the HTML report's ops: dot or layers (default dot, where it is installed and quick enough)",
+        [&c](const std::string& text) { c.layers = choose("--layout", text, Choices<bool>{{"dot", false}, {"layers", true}}); })
+      ->group(reports);
   sub.add_flag("--json", c.json, "What was written, as JSON on stdout");
   add_compile_flags(sub, c.flags);
 }
@@ -211,6 +233,23 @@ void add_run(CLI::App& app, RunCommand& c) {
   sub.add_flag("--json", c.json, "JSON on stdout");
   add_arch(sub, [&c](const std::string& arch) { c.arch = arch; });
   add_compile_flags(sub, c.flags);
+}
+
+void add_explain(CLI::App& app, ExplainCommand& c) {
+  CLI::App& sub = command(app, "explain", "Say why ops share a kernel or do not, and what the other way would cost",
+                          "fusec explain model.fusion.json y z --what-if y+z");
+  sub.add_option("graph", c.graph, "Graph file, or - for stdin")->type_name("GRAPH");
+  sub.add_option("value", c.values,
+                 "Values to explain, by name, or segments, by number; two values in a row are explained as a pair (default: everything)")
+      ->type_name("VALUE");
+  values(sub, "--what-if", "MERGE",
+         "Try it the other way: A+B in one kernel, A/B in two, A/ for A in memory. A and B are values, or segments of a merge; may be "
+         "repeated",
+         [&c](const std::string& text) { c.what_ifs.push_back(text); });
+  sub.add_flag("--json", c.json, "JSON on stdout");
+  add_dim(sub, c.flags.dims);
+  add_arch(sub, [&c](const std::string& arch) { c.arch = arch; });
+  sub.add_flag("--relaxed-casts", c.flags.relaxed_casts, "Explain what compile --relaxed-casts does");
 }
 
 void add_reduce(CLI::App& app, ReduceCommand& c) {
@@ -301,12 +340,14 @@ Console console_from(const CommandTable& t) {
 }
 
 int dispatch(const std::string& name, CommandTable& t, const Console& console) {
-  t.check.console = t.show.console = t.ops.console = t.compile.console = t.run.console = t.reduce.console = t.env.console = console;
+  t.check.console = t.show.console = t.ops.console = t.compile.console = t.run.console = t.explain.console = t.reduce.console =
+      t.env.console = console;
   if (name == "check") return need_graph(!t.check.graphs.empty(), name), run_check(t.check);
   if (name == "show") return need_graph(!t.show.graph.empty(), name), run_show(t.show);
   if (name == "ops") return run_ops(t.ops);
   if (name == "compile") return need_graph(!t.compile.graphs.empty(), name), run_compile(t.compile);
   if (name == "run") return need_graph(!t.run.graph.empty(), name), run_run(t.run);
+  if (name == "explain") return need_graph(!t.explain.graph.empty(), name), run_explain(t.explain);
   if (name == "reduce") return need_graph(!t.reduce.graph.empty(), name), run_reduce(t.reduce);
   if (name == "env") return run_env(t.env);
   if (name == "version") return run_version(t.version);
@@ -326,6 +367,7 @@ int parse_and_run(int argc, char** argv, bool& colour) {
   add_ops(app, table.ops);
   add_compile(app, table.compile);
   add_run(app, table.run);
+  add_explain(app, table.explain);
   add_reduce(app, table.reduce);
   add_rest(app, table);
   try {

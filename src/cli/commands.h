@@ -68,7 +68,9 @@ struct CompileCommand {
   std::vector<EmitKind> emit;      // empty: the default set (.cu, .h, PTX, manifest, report)
   std::vector<std::string> archs;  // "sm_90"; empty: the GPU here, else sm_80
   CompileFlags flags;
-  bool report_markdown = true;  // the report for people, beside the JSON one
+  bool report_markdown = true, report_html = false;  // the reports for people, beside the JSON one
+  std::string measured;                              // what `run --bench --json` printed, for the HTML report
+  bool layers = false;                               // places of the HTML report's drawing: not by dot
   bool json = false;            // one object about what was written, on stdout
 };
 int run_compile(const CompileCommand& command);
@@ -86,6 +88,17 @@ struct RunCommand {
   CompileFlags flags;
 };
 int run_run(const RunCommand& command);
+
+struct ExplainCommand {
+  Console console;
+  std::string graph;
+  std::vector<std::string> values;    // names of values, or numbers of segments; empty: everything
+  std::vector<std::string> what_ifs;  // "A+B", "A/B", "A/"
+  std::string arch;                   // "": the GPU here, else sm_80
+  CompileFlags flags;
+  bool json = false;
+};
+int run_explain(const ExplainCommand& command);
 
 struct ReduceCommand {
   Console console;

@@ -9,12 +9,11 @@
 #include "driver/artefacts.h"
 #include "runtime/device.h"
 #include "support/publish.h"
+#include "support/quantity.h"
 
 namespace fusec {
 
 namespace {
-
-constexpr const char* kDefaultArch = "sm_80";
 
 bool wants(const CompileCommand& command, EmitKind kind) {
   return std::find(command.emit.begin(), command.emit.end(), kind) != command.emit.end();
@@ -24,6 +23,8 @@ bool wants(const CompileCommand& command, EmitKind kind) {
 ArtefactOptions artefacts_for(const CompileCommand& command) {
   ArtefactOptions options;
   options.markdown = command.report_markdown;
+  options.html = command.report_html;
+  options.html_options.use_dot = !command.layers;
   options.archs = command.archs;
   bool here = false;
   if (options.archs.empty()) {
@@ -59,11 +60,8 @@ nlohmann::ordered_json to_json(const Compilation& compilation, const Artefacts& 
 }
 
 std::string to_text(const Compilation& compilation, const Artefacts& made, const std::string& folder) {
-  auto count = [](size_t n, const std::string& what) {
-    return std::to_string(n) + " " + what + (n == 1 ? "" : what.back() == 'h' ? "es" : "s");
-  };
-  std::string text = compilation.graph.name + ": " + count(compilation.segmentation.segments.size(), "segment");
-  if (compilation.program) text += ", " + count(compilation.program->launches.size(), "launch");
+  std::string text = compilation.graph.name + ": " + count_text(compilation.segmentation.segments.size(), "segment");
+  if (compilation.program) text += ", " + count_text(compilation.program->launches.size(), "launch");
   text += " → " + folder + ":";
   for (const auto& [name, content] : made.files) text += " " + name;
   return text + "\n";
@@ -97,7 +95,9 @@ bool compile_one(const std::string& path, const CompileOptions& options, const A
   if (!results.names.insert(name).second)
     throw Failure(Exit::kBadInput,
                   path + ": a graph called '" + name + "' was written to " + command.out + " already; give this one another name");
-  const Artefacts made = make_artefacts(*compilation, options.target, artefacts);
+  ArtefactOptions wanted = artefacts;
+  if (!command.measured.empty()) wanted.html_options.measured = read_measured(read_source(command.measured).text(), name);
+  const Artefacts made = make_artefacts(*compilation, options.target, wanted);
   publish_files(command.out, made.files);
   if (command.json) results.json.push_back(to_json(*compilation, made, command.out));
   else if (!command.console.quiet) print_result(to_text(*compilation, made, command.out));

@@ -91,6 +91,7 @@ Artefacts make_artefacts(const Compilation& compilation, const Target& target, c
   }
   made.files.emplace_back(name + ".report.json", report_json(compilation, target, resources));
   if (options.markdown) made.files.emplace_back(name + ".report.md", report_markdown(compilation, target, resources));
+  if (options.html) made.files.emplace_back(name + ".report.html", report_html(compilation, target, resources, options.html_options));
   if (seal) made.files.push_back(std::move(*seal));
   return made;
 }
