@@ -18,6 +18,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr double kTallest = 3.5;
 constexpr size_t kMostDrawn = 30000;  // ops; of larger graphs the segments alone are drawn
 
 double rounded(double value, double digits = 100) { return std::round(value * digits) / digits; }
@@ -85,7 +86,11 @@ class Page {
   // crosses, curve] a link: short, as there are thousands.
   void add_picture(Json& json) {
     Picture picture = make_picture(graph_, c_.segmentation);
-    if (!options_.use_dot || !place_with_dot(picture, options_.dot_timeout_ms)) place_in_layers(picture);
+    Picture by_dot = picture;
+    // A long chain drawn by dot is a thread; layers are folded into columns.
+    const bool good = options_.use_dot && place_with_dot(by_dot, options_.dot_timeout_ms) && by_dot.height < kTallest * by_dot.width;
+    if (good) picture = std::move(by_dot);
+    else place_in_layers(picture);
     json["layout"] = picture.layout;
     json["boxes"] = Json::array();
     for (const Box& box : picture.segments) json["boxes"].push_back(box_json(box));

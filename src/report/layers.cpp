@@ -11,8 +11,8 @@ namespace {
 constexpr double kGapX = 18, kGapY = 34;     // between nodes
 constexpr double kMargin = 16, kTitle = 30;  // of a segment's box, and the room for its heading
 constexpr double kSegmentGapX = 60, kSegmentGapY = 70;
-constexpr double kInputGap = 40;  // from a row of inputs to the box below it
-constexpr double kTall = 2.5;     // a taller drawing is folded into columns
+constexpr double kInputGap = 40;             // from a row of inputs to the box below it
+constexpr double kTall = 2.5, kWide = 0.75;  // height over width from which rows are folded into columns: of a segment, of all
 constexpr int kSweeps = 6;
 
 // Things with sizes and arrows among them, to be placed in layers from top to bottom.
@@ -63,7 +63,7 @@ void untangle(const Layering& l, std::vector<std::vector<uint32_t>>& rows) {
 }
 
 // Rows one below the other, each in the middle; many rows in several columns.
-void place(Layering& l, double gap_x, double gap_y) {
+void place(Layering& l, double gap_x, double gap_y, double tall) {
   std::vector<std::vector<uint32_t>> rows = layers_of(l);
   untangle(l, rows);
   std::vector<double> widths, heights;
@@ -76,7 +76,7 @@ void place(Layering& l, double gap_x, double gap_y) {
     widest = std::max(widest, width);
     total += height + gap_y;
   }
-  const double columns = std::max(1.0, std::floor(std::sqrt(total / (kTall * (widest + 3 * gap_x)))));
+  const double columns = std::max(1.0, std::floor(std::sqrt(total / (tall * (widest + 3 * gap_x)))));
   const double column_height = total / columns;
   double left = 0, y = 0;
   for (size_t r = 0; r < rows.size(); ++r) {
@@ -147,11 +147,11 @@ void place_in_layers(Picture& picture) {
     else blocks[first_reader[n]].inputs.push_back(n);
   }
   for (Block& b : blocks) {
-    place(b.inner, kGapX, kGapY);
+    place(b.inner, kGapX, kGapY, kTall);
     place_inputs(b, nodes);
     outer.boxes.push_back({0, 0, b.width, b.height});
   }
-  place(outer, kSegmentGapX, kSegmentGapY);
+  place(outer, kSegmentGapX, kSegmentGapY, kWide);
   picture.width = outer.width;
   picture.height = outer.height;
   for (size_t s = 0; s < blocks.size(); ++s) {

@@ -20,7 +20,13 @@ function pathOf(link) {
     for (let i = 2; i + 5 < c.length; i += 6) path += `C${c.slice(i, i + 6).join(" ")}`;
     return path;
   }
+  const above = link.to.y < link.from.y + link.from.h;
   const x0 = link.from.x + link.from.w / 2, y0 = link.from.y + link.from.h, x1 = link.to.x + link.to.w / 2, y1 = link.to.y;
+  if (above) { // (a column that goes on in the next: around the right of this one)
+    const edge = link.crosses && link.from.segment !== undefined && boxes[link.from.segment] ? boxes[link.from.segment] : link.from;
+    const x = edge.x + edge.w + (link.crosses ? 34 : 10), bend = link.crosses ? 40 : 16;
+    return `M${x0} ${y0}C${x0} ${y0 + bend} ${x} ${y0 + bend} ${x} ${y0}L${x} ${y1}C${x} ${y1 - bend} ${x1} ${y1 - bend} ${x1} ${y1}`;
+  }
   const bend = Math.max(18, Math.min(140, Math.abs(y1 - y0) / 2));
   return `M${x0} ${y0}C${x0} ${y0 + bend} ${x1} ${y1 - bend} ${x1} ${y1}`;
 }
@@ -29,9 +35,9 @@ function drawBox(box, far) {
   const s = data.segments[box.segment];
   const g = drawn("g", { class: "box" + (chosen.segment === box.segment ? " chosen" : ""), "data-segment": box.segment });
   g.append(drawn("rect", { x: box.x, y: box.y, width: box.w, height: box.h, rx: 12 }));
-  const title = `segment ${box.segment}`, about = `${s.kind} · ${countText(s.ops.length, "op")} · ${usText(speed(box.segment).us)}`;
-  const size = far ? Math.min(box.h / 4, Math.max(13, Math.min(box.w / 9, 15 / at.k))) : 13;
-  const text = drawn("text", { x: box.x + size * 0.9, y: box.y + size * 1.55, "font-size": size, style: `font-size:${size}px` }, title);
+  const narrow = far && box.w * at.k < 110, title = narrow ? `${box.segment}` : `segment ${box.segment}`, about = `${s.kind} · ${countText(s.ops.length, "op")} · ${usText(speed(box.segment).us)}`;
+  const size = far ? Math.min(box.h / 4, Math.max(13, Math.min(box.w / (narrow ? 2.4 : 6.2), 14 / at.k))) : 13;
+  const text = drawn("text", { x: box.x + size * 0.7, y: box.y + size * 1.5, "font-size": size, style: `font-size:${size}px` }, title);
   const room = box.w - title.length * size * 0.62 - size * 2;
   if (room > size * 4) {
     const kind = drawn("tspan", { class: "kind", dx: size * 0.7 }, about.length * size * 0.52 > room ? s.kind : about);
@@ -73,8 +79,8 @@ function farLinks() {
       sums.set(key, sum);
     }
   return [...sums.values()].map(({ from, to, bytes, dtype }) =>
-    drawn("path", { class: "link crosses", style: `stroke:${colour(dtype)}`, "stroke-width": (2 + Math.log2(1 + bytes / 4096) * 0.5) / Math.max(at.k, 0.05),
-      d: pathOf({ from: boxes[from], to: boxes[to], curve: [] }) }));
+    drawn("path", { class: "link crosses", style: `stroke:${colour(dtype)}`, "stroke-width": Math.min(0.8 + Math.log2(1 + bytes / 4096) * 0.22, 5) / at.k,
+      d: pathOf({ from: boxes[from], to: boxes[to], crosses: true, curve: [] }) }));
 }
 
 const inSight = (thing, r) => thing.x < r.x1 && thing.x + thing.w > r.x0 && thing.y < r.y1 && thing.y + thing.h > r.y0;

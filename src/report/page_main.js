@@ -134,6 +134,17 @@ byId("theme").addEventListener("click", () => {
 
 // --- start
 
+// #segment-3, or #NAME of a value.
+function follow() {
+  let hash = location.hash.slice(1);
+  try { hash = decodeURIComponent(hash); } catch { /* no name, then */ }
+  const segment = /^segment-(\d+)$/.exec(hash);
+  if (segment && Number(segment[1]) < boxes.length) chooseSegment(Number(segment[1]), true);
+  else if (home.has(hash)) chooseNode(home.get(hash), true);
+  else return false;
+  return true;
+}
+
 function start() {
   paint();
   figures();
@@ -141,10 +152,9 @@ function start() {
   byId("tabs").replaceChildren(...kTabs.map(([name, title, count]) => element("button", { role: "tab", "data-tab": name, onclick: () => openTab(name) }, title, count === null ? "" : element("small", {}, count))));
   if (!data.drawn) { byId("notice").hidden = false; byId("notice").textContent = "A graph of this size is drawn as its segments; fusec explain tells of its ops."; }
   showAll();
-  const hash = decodeURIComponent(location.hash.slice(1)), segment = /^segment-(\d+)$/.exec(hash);
-  if (segment && Number(segment[1]) < boxes.length) chooseSegment(Number(segment[1]), true);
-  else if (home.has(hash)) chooseNode(home.get(hash), true);
-  else if (boxes.length === 1) { chooseSegment(0, false); showAll(); }
+  if (follow()) return;
+  if (boxes.length === 1) chooseSegment(0, false);
   else openTab("segments");
 }
+addEventListener("hashchange", follow);
 start();
