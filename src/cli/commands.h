@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "lower/lower.h"
 #include "support/diag.h"
 
 namespace fusec {
@@ -51,6 +52,7 @@ struct CompileFlags {
   bool contract = false;
   bool deterministic = false;
   bool unchecked_indices = false;
+  ScatterSchedule scatter = ScatterSchedule::kAuto;
   std::vector<std::string> skip;        // pass names
   std::vector<std::string> dump_after;  // pass names, or "all"
   std::string stop_after;               // pass name, or ""

@@ -11,6 +11,7 @@ CompileOptions options_from(const CompileFlags& flags, const std::string& arch) 
   options.emit.contract = flags.contract;
   options.lower.check_indices = !flags.unchecked_indices;
   options.lower.deterministic = flags.deterministic;
+  options.lower.scatter = flags.scatter;
   options.relaxed_casts = flags.relaxed_casts;
   options.skip = flags.skip;
   options.dump_after = flags.dump_after;

@@ -158,7 +158,7 @@ int NodeWriter::access_width(const Index& index, const std::vector<Index>& guard
 // Vector updates are additions of f32.
 int NodeWriter::access_width(const Store& s) const {
   const bool updates = s.update && s.accumulate != Accumulate::kNone;
-  if (updates && (s.accumulate != Accumulate::kAdd || kernel_.buffers[s.buffer].dtype != DType::kF32)) return 0;
+  if (updates && (part_.table || s.accumulate != Accumulate::kAdd || kernel_.buffers[s.buffer].dtype != DType::kF32)) return 0;
   return access_width(s.index, s.guard);
 }
 
@@ -295,14 +295,10 @@ std::string NodeWriter::stored_value(const Store& s) const {
   return part_.nodes[s.value].dtype == DType::kBool ? "(unsigned char)" + value : value;
 }
 
-namespace {
-
 const char* update_function(Accumulate how) {
   constexpr const char* kNames[] = {"fs_store_one", "fs_atomic_add", "fs_atomic_mul", "fs_atomic_max", "fs_atomic_min"};
   return kNames[static_cast<size_t>(how)];
 }
-
-}  // namespace
 
 std::string NodeWriter::element_store(const Store& s) const {
   const std::string index = index_text(part_.space, s.index, wide()), value = stored_value(s);

@@ -16,11 +16,15 @@ namespace fusec {
 // "T4 = add(T2, T3)"
 std::string op_comment(const Graph& graph, OpId op);
 
+// The function of the prelude that updates an element.
+const char* update_function(Accumulate how);
+
 // Nodes fall in four classes by what they depend on: the repetition (u), the lane, both, or neither.
 class NodeWriter {
  protected:
   NodeWriter(const Graph& graph, const Kernel& kernel, const Part& part, const std::vector<std::string>& buffer_names, bool contract,
              NameScope scope, std::string indent);
+  ~NodeWriter() = default;
   // To be called when in_u_ and in_lane_ are set, before any text is asked for.
   void prepare();
 
@@ -54,7 +58,7 @@ class NodeWriter {
   int access_width(const Index& index, const std::vector<Index>& guard) const;
   int access_width(const Store& store) const;
   // "x_out[i0] = v;", or the update that it is.
-  std::string element_store(const Store& store) const;
+  virtual std::string element_store(const Store& store) const;
   Index without_lane(const Index& index) const;
   static std::string zero(DType dtype);
   // True where the first or the last vector of a row has lanes outside it: `before` and from `count` on.

@@ -5,6 +5,7 @@
 #include "emit/line_writer.h"
 #include "emit/node_writer.h"
 #include "emit/row_writer.h"
+#include "emit/table.h"
 #include "kernel/visit.h"
 
 namespace fusec {
@@ -26,9 +27,31 @@ class PartWriter : NodeWriter {
       in_lane_.push_back(!free_lane[i]);
     }
     prepare();
+    if (part_.table) {
+      const Store& store = part_.stores[0];
+      table_.emplace(kernel_, part_, buffers_[store.buffer.index], part_.table->counts ? ref(store.value) : "", scope_);
+    }
   }
 
   std::string write(const std::string& first_block) {
+    if (table_) {
+      for (const std::string& statement : table_->start()) line(statement);
+      const std::string per = std::to_string(grid().per_block);
+      const Size& elems = grid().elems;
+      const std::string turns = elems.is_constant() ? std::to_string((elems.value() + grid().per_block - 1) / grid().per_block)
+                                                    : "(" + threads_text() + " + " + per + " - 1) / " + per;
+      open(table_->loop(index_type(), turns));
+      write_body("");
+      close();
+      for (const std::string& statement : table_->finish()) line(statement);
+    } else {
+      write_body(first_block);
+    }
+    return std::move(out_);
+  }
+
+ private:
+  void write_body(const std::string& first_block) {
     if (part_.tile) write_tile_indices(first_block);
     else write_indices(first_block);
     // All loads come first, so that they are in flight together and while the first results are computed.
@@ -41,10 +64,16 @@ class PartWriter : NodeWriter {
       write_scope(scope(true));
       close();
     }
-    return std::move(out_);
   }
 
- private:
+  std::string element_store(const Store& s) const override {
+    if (!table_) return NodeWriter::element_store(s);
+    return table_->update(index_text(part_.space, s.index, wide()), stored_value(s));
+  }
+
+  // The blocks that cover the iterations.
+  const GridTerm& grid() const { return part_.table ? part_.table->updates : part_.grid; }
+
   Scope scope(bool in_u) const {
     Scope s{in_u, [](size_t) { return true; }, {}, {}};
     for (const Store& store : part_.stores)
@@ -54,9 +83,9 @@ class PartWriter : NodeWriter {
 
   // --- indices
 
-  std::string threads_text() const { return size_text(part_.grid.elems, graph_.symbols, wide()); }
+  std::string threads_text() const { return size_text(grid().elems, graph_.symbols, wide()); }
   // The grid covers the elements exactly: no thread is idle.
-  bool covers_exactly() const { return part_.grid.elems.is_constant() && part_.grid.elems.value() % part_.grid.per_block == 0; }
+  bool covers_exactly() const { return grid().elems.is_constant() && grid().elems.value() % grid().per_block == 0; }
   std::string bounds() const {
     return part_.has_tail ? "t * " + std::to_string(part_.vector) + " < " + threads_text() : "t < " + threads_text();
   }
@@ -66,12 +95,12 @@ class PartWriter : NodeWriter {
       line("if (blockIdx.x != " + (first_block.empty() ? "0" : first_block) + " || threadIdx.x != 0) return;");
       return;
     }
-    const std::string block = first_block.empty() ? "blockIdx.x" : "(blockIdx.x - " + first_block + ")";
+    const std::string block = table_ ? table_->turn() : first_block.empty() ? "blockIdx.x" : "(blockIdx.x - " + first_block + ")";
     const std::string cast = wide() ? "(long long)" : "";
     const int per_block = kernel_.block * (strided_repeat() ? part_.unroll : 1);
     line("const " + std::string(index_type()) + (strided_repeat() ? " t0 = " : " t = ") + cast + block + " * " + std::to_string(per_block) +
          " + threadIdx.x;");
-    if (!strided_repeat()) write_thread_indices("return;");
+    if (!strided_repeat()) write_thread_indices(table_ ? "continue;" : "return;");
   }
 
   void write_thread_indices(const std::string& leave) {
@@ -138,6 +167,8 @@ class PartWriter : NodeWriter {
       write_thread_indices("continue;");
     }
   }
+
+  std::optional<TableText> table_;
 };
 
 }  // namespace

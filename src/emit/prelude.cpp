@@ -557,6 +557,38 @@ __device__ __forceinline__ void fs_atomic_min(T* p, T v) {
   }
 }
 )"},
+    {"fs_clear_table", R"(template <class T>
+__device__ __forceinline__ void fs_clear_table(T* table, unsigned size, T start) {
+  for (unsigned k = threadIdx.x; k < size; k += blockDim.x) table[k] = start;
+  __syncthreads();
+}
+)"},
+    {"fs_same_bits", R"(template <class T>
+__device__ __forceinline__ bool fs_same_bits(T a, T b) {
+  if constexpr (sizeof(T) == 8) {
+    long long x, y;
+    memcpy(&x, &a, sizeof x), memcpy(&y, &b, sizeof y);
+    return x == y;
+  } else {
+    int x, y;
+    memcpy(&x, &a, sizeof x), memcpy(&y, &b, sizeof y);
+    return x == y;
+  }
+}
+)"},
+    {"fs_finish_table", R"(// Calls f(element, total of its copies) for the elements of a table that have changed, from element `first` round to it.
+template <int Copies, class T, class F>
+__device__ __forceinline__ void fs_finish_table(const T* table, unsigned size, unsigned first, T start, F f) {
+  __syncthreads();
+  for (unsigned k = threadIdx.x; k < size; k += blockDim.x) {
+    const unsigned slot = k + first < size ? k + first : k + first - size;
+    T total = table[slot * Copies];
+#pragma unroll
+    for (int copy = 1; copy < Copies; ++copy) total += table[slot * Copies + copy];
+    if (!fs_same_bits(total, start)) f(slot, total);
+  }
+}
+)"},
     {"fs_inverse", R"(// 1 / b for fs_divide, or NaN where that could not rely on it.
 __device__ __forceinline__ float fs_inverse(float b) {
   return fabsf(b) > 0x1p-40f && fabsf(b) < 0x1p60f ? __frcp_rn(b) : __int_as_float(0x7fffffff);

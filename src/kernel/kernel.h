@@ -117,6 +117,18 @@ struct Line {
   BufferId source;  // the order before
 };
 
+// Updates of a small target: each block applies them to a table of its own in shared memory, and that to the target at the end.
+struct Table {
+  int64_t size = 0;           // elements of the target, contiguous
+  int slices = 1;             // blocks that share a table: each reads all updates and takes those of its range
+  int copies = 1;             // of each element: neighbouring threads use neighbouring copies
+  bool counts = false;        // all updates add one constant: they are counted, in 32 bits
+  DType dtype = DType::kF32;  // of an element, where they are not counted
+  GridTerm updates;           // blocks of updates, which the tables take in turns
+  int64_t range() const { return (size + slices - 1) / slices; }
+  int element_bytes() const { return counts ? 4 : bytes_of(dtype); }
+};
+
 // One iteration space of a kernel: a range of its blocks.
 struct Part {
   explicit Part(const Symbols& symbols) : space(symbols) {}
@@ -141,6 +153,7 @@ struct Part {
   std::optional<Tile> tile;
   std::optional<Sweep> sweep;
   std::optional<Line> line;
+  std::optional<Table> table;
   std::vector<AtomId> shared_atoms;  // quotients and remainders that others contain: computed once, by name
   bool wide_index = false;           // 64-bit index arithmetic
   GridTerm grid;                     // blocks of this part

@@ -85,6 +85,10 @@ Launch launch_of(const Graph& graph, const Kernel& kernel) {
   }
   if (kernel.parts.size() > 1) launch.schedule.emplace_back("parts", static_cast<int64_t>(kernel.parts.size()));
   if (largest->line) launch.schedule.emplace_back("threads_per_row", largest->line->group);
+  if (largest->table) {
+    launch.schedule.emplace_back("scatter_tables", largest->grid.elems.value() / largest->table->slices);
+    launch.schedule.emplace_back("blocks_per_table", largest->table->slices);
+  }
   if (largest->tile) launch.schedule.emplace_back("tile", largest->tile->rows);
   if (largest->wide_index) launch.schedule.emplace_back("index_bits", 64);
   return launch;

@@ -237,7 +237,7 @@ class Lowering {
     Buffer target{to.arg, graph_[v].dtype, graph_[v].name};
     target.read = target.written = true;
     const BufferId buffer = draft.kernel.buffers.push(std::move(target));
-    lower_scatter(input_for(id, computed, draft, {}), op, buffer, to.strides, draft.kernel);
+    lower_scatter(input_for(id, computed, draft, {}), op, buffer, to.strides, options_.scatter, draft.kernel);
     add_kernel(std::move(draft.kernel));
     locations_[v] = {to.arg, to.strides};
     computed[v] = false;

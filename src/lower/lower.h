@@ -12,9 +12,13 @@
 
 namespace fusec {
 
+// How updates that meet in one element are spread: `kDirect` by an atomic each, `kShared` in tables in shared memory.
+enum class ScatterSchedule : uint8_t { kAuto, kDirect, kShared };
+
 struct LowerOptions {
   bool check_indices = true;   // compare each index with the size that it selects from
   bool deterministic = false;  // updates of one element in one order
+  ScatterSchedule scatter = ScatterSchedule::kAuto;
 };
 
 struct Lowered {

@@ -2,6 +2,7 @@
 
 #include "lower/schedule.h"
 #include "lower/split_dims.h"
+#include "lower/table.h"
 
 namespace fusec {
 
@@ -118,7 +119,8 @@ void widen_scatters(Graph& graph, Segmentation& segmentation) {
     }
 }
 
-void lower_scatter(const KernelInput& input, OpId op, BufferId target, const std::vector<Size>& strides, Kernel& kernel) {
+void lower_scatter(const KernelInput& input, OpId op, BufferId target, const std::vector<Size>& strides, ScatterSchedule schedule,
+                   Kernel& kernel) {
   const Shape shape = update_shape(input.graph, input.graph[op]);
   for (const Size& extent : shape)
     if (extent.is(0)) return;
@@ -139,6 +141,9 @@ void lower_scatter(const KernelInput& input, OpId op, BufferId target, const std
     break;
   }
   schedule_parts(input.graph, input.target, kernel);
+  const Shape& target_shape = input.graph[input.graph[op].in[0].value].shape;
+  if (schedule != ScatterSchedule::kDirect && strides == row_major_strides(target_shape))
+    make_table(input.target, element_count(target_shape), schedule == ScatterSchedule::kShared, kernel);
 }
 
 }  // namespace fusec

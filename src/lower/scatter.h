@@ -2,6 +2,7 @@
 #pragma once
 
 #include "lower/kernel_input.h"
+#include "lower/lower.h"
 #include "segment/segmentation.h"
 
 namespace fusec {
@@ -12,6 +13,7 @@ namespace fusec {
 void widen_scatters(Graph& graph, Segmentation& segmentation);
 
 // The updates of `op` as a part of `kernel`, into `target`.
-void lower_scatter(const KernelInput& input, OpId op, BufferId target, const std::vector<Size>& strides, Kernel& kernel);
+void lower_scatter(const KernelInput& input, OpId op, BufferId target, const std::vector<Size>& strides, ScatterSchedule schedule,
+                   Kernel& kernel);
 
 }  // namespace fusec

@@ -180,9 +180,8 @@ void schedule(const Graph& graph, const Target& target, Kernel& kernel, Part& pa
     const int64_t wanted = 16 / std::max<int64_t>(1, bytes_loaded(part));
     while (part.unroll * 2 <= std::min<int64_t>({wanted, room, 4})) part.unroll *= 2;
   }
-  const int repeats = part.serial.valid() ? 1 : part.unroll;
-  const int64_t per_block = int64_t{kernel.block} * repeats;
-  part.grid = part.has_tail ? GridTerm{innermost, per_block * part.vector} : GridTerm{iterations(part), per_block};
+  part.grid.elems = innermost;
+  part.grid = grid_of(part, kernel.block);
 }
 
 // Small kernels want their few threads on as many multiprocessors as there are.
@@ -195,6 +194,11 @@ int choose_block(const Target& target, const Kernel& kernel) {
 }
 
 }  // namespace
+
+GridTerm grid_of(const Part& part, int block) {
+  const int64_t per_block = int64_t{block} * (part.serial.valid() ? 1 : part.unroll);
+  return part.has_tail ? GridTerm{part.grid.elems, per_block * part.vector} : GridTerm{iterations(part), per_block};
+}
 
 bool wants_linear(const Part& part, const Kernel& kernel) {
   if (part.dims.size() < 2) return false;

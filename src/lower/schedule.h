@@ -21,6 +21,9 @@ void apply_vector(Part& part, std::vector<AtomId>& dims, int width);
 // True when the innermost extent forbids wide vectors that the row-major order of all elements would allow.
 bool wants_linear(const Part& part, const Kernel& kernel);
 
+// The blocks of `block` threads that cover a part's vectors. (With a tail, grid.elems counts its elements already.)
+GridTerm grid_of(const Part& part, int block);
+
 // Chooses vector width, unrolling, tiles, index width and the grid of every part, and the block size.
 void schedule_parts(const Graph& graph, const Target& target, Kernel& kernel);
 

@@ -130,16 +130,20 @@ Wide combine(Accumulate how, Wide a, Wide b) {
   return b;
 }
 
-// Elements that no update reaches keep their bits.
+// Elements that no update changes keep their bits: an infinity of f8e5m2 too, which would saturate if it were rounded again.
 template <class Wide>
 void accumulate(Tensor& out, const Tensor& src, const Updates& updates, Accumulate how) {
-  std::vector<Wide> totals = widen<Wide>(out);
+  const std::vector<Wide> before = widen<Wide>(out);
+  std::vector<Wide> totals = before;
   const std::vector<Wide> values = widen<Wide>(src);
   for (size_t i = 0; i < updates.to.size(); ++i) {
     Wide& total = totals[static_cast<size_t>(updates.to[i])];
     total = combine(how, total, values[static_cast<size_t>(updates.from[i])]);
   }
-  for (const int64_t at : updates.to) store(totals[static_cast<size_t>(at)], out.dtype, out.data.data() + at * bytes_of(out.dtype));
+  for (const int64_t at : updates.to) {
+    const size_t i = static_cast<size_t>(at);
+    if (std::memcmp(&totals[i], &before[i], sizeof(Wide)) != 0) store(totals[i], out.dtype, out.data.data() + at * bytes_of(out.dtype));
+  }
 }
 
 // src as a tensor; a literal is one element of the type in which the op computes.

@@ -15,6 +15,7 @@ import emulate
 
 # The small ones get vectors and repeated work from tensors of a few thousand elements.
 ARCHS = ["sm_72", "sm_72", "sm_87", "sm_90"]
+SCATTER_SCHEDULES = ["shared"]
 PASSES = ["fold_constants", "simplify", "share_equal_ops"]
 
 
@@ -131,12 +132,20 @@ def open_sizes(rng, graph):
     return graph, [], "may be refused"
 
 
-VARIANTS = [skipped_pass, other_order, one_more_output, open_sizes, open_sizes]
+def scatter_schedule(rng, graph):
+    """Updates spread in another way."""
+    if not any(op.get("accumulate") for op in graph["ops"]):
+        return skipped_pass(rng, graph)
+    return graph, ["--scatter", rng.choice(SCATTER_SCHEDULES)], None
+
+
+VARIANTS = [skipped_pass, other_order, one_more_output, open_sizes, open_sizes, scatter_schedule]
 
 
 def make_variant(fusec, graph, rng, work, seen):
     """A compiled variant, or None."""
-    change = rng.choice(VARIANTS)
+    scatters = any(op.get("accumulate") for op in graph["ops"])
+    change = scatter_schedule if scatters and rng.random() < 0.5 else rng.choice(VARIANTS)
     made = change(rng, copy.deepcopy(graph))
     if not made:
         return None

@@ -50,8 +50,10 @@ def without_emulator(o, graph, seed, work):
 
 
 def check(o, tools, ops, seed):
-    """None, or what is wrong; and the laws that were looked at."""
+    """None, or what is wrong; and the laws that were looked at. No answer where the graph has none of the wanted ops."""
     graph = Maker(seed, ops).graph(f"random_{seed}")
+    if o.only and not any(op["op"] in o.only for op in graph["ops"]):
+        return None
     work = pathlib.Path(tempfile.mkdtemp(prefix="fusec_random_"))
     seen = []
     try:
@@ -83,6 +85,7 @@ def main():
     p.add_argument("--emit-only", action="store_true")
     p.add_argument("--whole", action="store_true", help="do not make failing graphs smaller")
     p.add_argument("--elementwise", action="store_true", help="elementwise, shape and creation ops only")
+    p.add_argument("--only", type=lambda text: set(text.split(",")), help="graphs with one of these ops, separated by commas")
     p.add_argument("--stop-at", type=int, default=0, help="stop after so many failures")
     p.add_argument("--time", type=float, default=0, help="stop after so many seconds")
     p.add_argument("--tools", default=os.path.join(tempfile.gettempdir(), "fusec-emulator"), help="where the emulator is built")
@@ -92,7 +95,7 @@ def main():
         return SKIPPED
     tools = emulate.Tools(o.tools) if o.device == "emulate" and not o.emit_only else None
     ops = {row["op"] for row in json.loads(emulate.must(o.fusec, "ops", "--json")) if row["cuda"] and not o.elementwise}
-    start, failed, done, counts, stopped = time.monotonic(), 0, 0, {}, []
+    start, failed, done, last, counts, stopped = time.monotonic(), 0, 0, o.seed, {}, []
     with concurrent.futures.ThreadPoolExecutor(o.jobs) as pool:
 
         def one(seed):
@@ -102,10 +105,10 @@ def main():
                 stopped.append(seed)
             return answer
 
-        for answer in pool.map(one, range(o.seed, o.seed + o.count)):
+        for seed, answer in zip(range(o.seed, o.seed + o.count), pool.map(one, range(o.seed, o.seed + o.count))):
             if answer is None:
                 continue
-            done += 1
+            done, last = done + 1, seed
             for law in answer[1]:
                 counts[law] = counts.get(law, 0) + 1
             if answer[0]:
@@ -113,7 +116,7 @@ def main():
                 print("FAILED", answer[0], flush=True)
     for law in sorted(counts):
         print(f"{counts[law]:6} × {law}")
-    print(f"seeds {o.seed} to {o.seed + done - 1}: {done - failed} passed, {failed} failed")
+    print(f"seeds {o.seed} to {last}: {done - failed} passed, {failed} failed")
     return 1 if failed or not done else 0
 
 

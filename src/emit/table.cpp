@@ -1,0 +1,90 @@
+#include "emit/table.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "emit/cuda.h"
+#include "emit/expression.h"
+#include "emit/node_writer.h"
+
+namespace fusec {
+
+namespace {
+
+std::string number(int64_t n) { return std::to_string(n); }
+
+// Leaves every value as it is: -0 does so to a sum of floats, +0 would not.
+Literal neutral(Accumulate how, DType dtype) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  const int64_t least = dtype == DType::kI64 ? std::numeric_limits<int64_t>::min() : std::numeric_limits<int32_t>::min();
+  switch (how) {
+    case Accumulate::kMul:
+      return is_float(dtype) ? Literal{1.0} : Literal{int64_t{1}};
+    case Accumulate::kMax:
+      return is_float(dtype) ? Literal{-infinity} : Literal{least};
+    case Accumulate::kMin:
+      return is_float(dtype) ? Literal{infinity} : Literal{~least};
+    default:
+      return is_float(dtype) ? Literal{-0.0} : Literal{int64_t{0}};
+  }
+}
+
+}  // namespace
+
+TableText::TableText(const Kernel& kernel, const Part& part, const std::string& target, const std::string& value, NameScope& scope)
+    : table_(*part.table),
+      store_(part.stores[0]),
+      teams_(part.grid.elems.value() / table_.slices),
+      dtype_(kernel.buffers[store_.buffer].dtype),
+      target_(target),
+      value_(value),
+      type_(table_.counts ? "unsigned" : storage_type(dtype_)),
+      name_(scope.take(table_.counts ? "counts" : "table")),
+      turn_(scope.take("turn")),
+      first_(table_.slices > 1 ? scope.take("first") : ""),
+      slot_(table_.slices > 1 ? scope.take("slot") : "") {}
+
+std::string TableText::initial() const { return table_.counts ? "0u" : literal_text(neutral(store_.accumulate, dtype_), dtype_); }
+
+std::vector<std::string> TableText::start() const {
+  std::vector<std::string> lines{"extern __shared__ __align__(16) unsigned char fs_table[];",
+                                 type_ + " *" + name_ + " = (" + type_ + " *)fs_table;"};
+  if (!first_.empty())
+    lines.push_back("const unsigned " + first_ + " = blockIdx.x % " + number(table_.slices) + " * " + number(table_.range()) + ";");
+  lines.push_back("fs_clear_table(" + name_ + ", " + number(table_.range() * table_.copies) + ", (" + type_ + ")" + initial() + ");");
+  return lines;
+}
+
+std::string TableText::loop(const std::string& index_type, const std::string& turns) const {
+  const std::string team = table_.slices > 1 ? "blockIdx.x / " + number(table_.slices) : "blockIdx.x";
+  return "for (" + index_type + " " + turn_ + " = " + team + "; " + turn_ + " < " + turns + "; " + turn_ + " += " + number(teams_) + ") {";
+}
+
+std::string TableText::element(const std::string& slot) const {
+  const bool bare = slot.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == std::string::npos;
+  if (table_.copies == 1) return name_ + "[" + slot + "]";
+  return name_ + "[" + (bare ? slot : "(" + slot + ")") + " * " + number(table_.copies) + " + threadIdx.x % " + number(table_.copies) + "]";
+}
+
+std::string TableText::update(const std::string& index, const std::string& value) const {
+  const std::string function = table_.counts ? "atomicAdd" : update_function(store_.accumulate);
+  auto text = [&](const std::string& slot) { return function + "(&" + element(slot) + ", " + (table_.counts ? "1u" : value) + ");"; };
+  if (first_.empty()) return text(index);
+  return "if (const unsigned " + slot_ + " = (unsigned)(" + index + ") - " + first_ + "; " + slot_ + " < " + number(table_.range()) + ") " +
+         text(slot_);
+}
+
+std::vector<std::string> TableText::finish() const {
+  std::string value = "x";
+  if (table_.counts && is_float(dtype_)) value = "(" + std::string(storage_type(dtype_)) + ")x * " + value_;
+  else if (table_.counts && value_ == "1") value = "(" + std::string(storage_type(dtype_)) + ")x";
+  else if (table_.counts) value = "(" + std::string(storage_type(dtype_)) + ")((unsigned long long)x * (unsigned long long)" + value_ + ")";
+  const std::string step = number(std::max<int64_t>(1, table_.range() / teams_));
+  return {"// What has changed goes to the target; the blocks begin at different elements.",
+          "fs_finish_table<" + number(table_.copies) + ">(" + name_ + ", " + number(table_.range()) + ", " + "blockIdx.x * " + step +
+              " % " + number(table_.range()) + ", (" + type_ + ")" + initial() + ", [&](unsigned slot, " + type_ + " x) { " +
+              update_function(store_.accumulate) + "(&" + target_ + "[" + (first_.empty() ? "" : first_ + " + ") + "slot], " + value +
+              "); });"};
+}
+
+}  // namespace fusec

@@ -1,0 +1,13 @@
+// Updates that meet in few elements: a table in shared memory for each block, so that they do not meet in one place of global memory.
+#pragma once
+
+#include "kernel/kernel.h"
+#include "segment/target.h"
+
+namespace fusec {
+
+// Gives the kernel's one part, whose updates go to `elements` contiguous elements, a table where that pays, or whenever it fits
+// (`always`).
+void make_table(const Target& target, const Size& elements, bool always, Kernel& kernel);
+
+}  // namespace fusec
