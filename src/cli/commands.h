@@ -73,7 +73,8 @@ struct CompileCommand {
   bool report_markdown = true, report_html = false;  // the reports for people, beside the JSON one
   std::string measured;                              // what `run --bench --json` printed, for the HTML report
   bool layers = false;                               // places of the HTML report's drawing: not by dot
-  bool json = false;            // one object about what was written, on stdout
+  int64_t jobs = 0;                                  // graphs at a time; 0: as many as there are cores
+  bool json = false;                                 // one object about what was written, on stdout
 };
 int run_compile(const CompileCommand& command);
 
@@ -117,6 +118,19 @@ struct EnvCommand {
   bool json = false;
 };
 int run_env(const EnvCommand& command);
+
+struct CommandPages;  // cli/command_pages.h
+
+struct CompletionsCommand {
+  std::string shell;  // bash, zsh, fish
+};
+int run_completions(const CompletionsCommand& command, const CommandPages& pages);
+
+struct ManCommand {
+  std::string page;  // a command; "": fusec itself
+  std::string out;   // a folder for all pages; "": one page on stdout
+};
+int run_man(const ManCommand& command, const CommandPages& pages);
 
 struct VersionCommand {
   bool json = false;

@@ -56,7 +56,8 @@ Manifest manifest_of(const Compilation& compilation, const Target& target) {
   CostModel model(compilation.rewritten, target);
   for (const Segment& segment : compilation.segmentation.segments) {
     const SegmentCost cost = model.cost_of(segment);
-    manifest.bytes += cost.bytes_read + cost.bytes_written;
+    manifest.segment_bytes.push_back(cost.bytes_read + cost.bytes_written);
+    manifest.bytes += manifest.segment_bytes.back();
   }
   return manifest;
 }

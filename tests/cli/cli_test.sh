@@ -36,7 +36,7 @@ expect 2 err "Subcommands"
 expect 2 out ""
 expect 0 out "fusec compile model.fusion.json" --help
 expect 0 out "--strict" check --help
-expect 0 out "Example: fusec run" run --help
+expect 0 out "  fusec run out --bench" run --help
 expect 0 out "fusec " --version
 expect 0 out "fusec " version
 expect 0 out '"format": 1' version --json
