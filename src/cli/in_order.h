@@ -15,6 +15,10 @@ namespace fusec {
 // in order: results before it have been used.
 template <class Work, class Use>
 void in_order(size_t count, size_t jobs, Work work, Use use) {
+  if (jobs <= 1 || count <= 1) {
+    for (size_t i = 0; i < count; ++i) use(i, work(i));
+    return;
+  }
   using Result = decltype(work(size_t{0}));
   struct Slot {
     std::optional<Result> result;

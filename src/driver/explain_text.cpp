@@ -84,7 +84,7 @@ std::string text_of(const NeighbourStory& n, uint32_t here) {
   return text;
 }
 
-std::string text_of(const ValueStory& v) {
+std::string text_of(const ValueStory& v, const Explanation& e) {
   std::string text;
   if (!v.is_op) return v.note + "\n";
   const std::string name = v.standing_for.empty() ? v.name : v.standing_for;
@@ -95,7 +95,13 @@ std::string text_of(const ValueStory& v) {
   text += v.is_output ? "  stored: it is an output of the graph\n"
           : v.stored  ? "  stored: another segment reads it\n"
                       : "  never in memory\n";
-  text += v.group ? "  a member of cast group " + std::to_string(*v.group) + "\n" : "  " + v.no_group + "\n";
+  if (v.group) {
+    const GroupStory& g = e.groups[*v.group];
+    text += "  a member of cast group " + std::to_string(*v.group) + ", which is " + (g.whole ? "whole" : "cut: " + reason(g.rule, g.why)) +
+            "\n";
+  } else {
+    text += "  " + v.no_group + "\n";
+  }
   for (const NeighbourStory& n : v.neighbours) text += text_of(n, v.segment);
   return text;
 }
@@ -182,7 +188,12 @@ std::string explanation_text(const Explanation& e) {
     for (const RemakeStory& remake : e.remakes)
       if (remake.segment == s) text += text_of(remake);
   }
-  for (const ValueStory& value : e.values) text += "\n" + text_of(value);
+  for (const ValueStory& value : e.values) {
+    text += "\n" + text_of(value, e);
+    const std::string& name = value.standing_for.empty() ? value.name : value.standing_for;
+    for (const RemakeStory& remake : e.remakes)
+      if (std::find(remake.ops.begin(), remake.ops.end(), name) != remake.ops.end()) text += text_of(remake);
+  }
   for (const PairStory& pair : e.pairs) text += "\n" + text_of(pair);
   for (const WhatIfStory& what_if : e.what_ifs) text += "\n" + text_of(what_if);
   return text;

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,9 +19,12 @@ namespace {
 
 struct Pipe {
   int read = -1, write = -1;
-  Pipe() {
+  enum Kind { kPipe, kSocket };
+  // Writing to a socket that nobody reads any more is an error, not a signal.
+  explicit Pipe(Kind kind) {
     int ends[2];
-    if (::pipe2(ends, O_CLOEXEC) == 0) read = ends[0], write = ends[1];
+    const bool made = kind == kPipe ? ::pipe2(ends, O_CLOEXEC) == 0 : ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0;
+    if (made) read = ends[0], write = ends[1];
   }
   Pipe(const Pipe&) = delete;
   Pipe& operator=(const Pipe&) = delete;
@@ -52,7 +56,6 @@ pid_t start(const std::vector<std::string>& command, const Pipe& in, const Pipe&
 
 // Writes and reads as far as the program takes and gives. False when the time is over.
 bool converse(Pipe& in, Pipe& out, const std::string& input, std::string& output, std::chrono::steady_clock::time_point end) {
-  ::fcntl(in.write, F_SETFL, O_NONBLOCK);
   size_t written = 0;
   for (;;) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - std::chrono::steady_clock::now()).count();
@@ -60,7 +63,7 @@ bool converse(Pipe& in, Pipe& out, const std::string& input, std::string& output
     pollfd both[2] = {{out.read, POLLIN, 0}, {in.write, POLLOUT, 0}};  // (a closed one is -1, which poll leaves out)
     if (::poll(both, 2, static_cast<int>(left)) < 0 && errno != EINTR) return false;
     if (both[1].revents != 0) {
-      const ssize_t n = ::write(in.write, input.data() + written, input.size() - written);
+      const ssize_t n = ::send(in.write, input.data() + written, input.size() - written, MSG_NOSIGNAL | MSG_DONTWAIT);
       if (n > 0) written += static_cast<size_t>(n);
       if (written == input.size() || (n < 0 && errno != EAGAIN && errno != EINTR)) in.close_write();
     }
@@ -78,7 +81,7 @@ bool converse(Pipe& in, Pipe& out, const std::string& input, std::string& output
 
 std::optional<std::string> run_filter(const std::vector<std::string>& command, const std::string& input, int64_t timeout_ms) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(timeout_ms);
-  Pipe in, out;
+  Pipe in(Pipe::kSocket), out(Pipe::kPipe);
   if (in.read < 0 || out.read < 0) return std::nullopt;
   const pid_t child = start(command, in, out);
   if (child < 0) return std::nullopt;

@@ -1,7 +1,7 @@
 // The drawing: places come with the data; here are view, selection, and what of a large graph is drawn at all.
 
 const svg = byId("graph"), view = byId("view");
-const layer = { boxes: byId("boxes"), links: byId("links"), nodes: byId("nodes") };
+const layer = { boxes: byId("boxes"), links: byId("links"), nodes: byId("nodes"), titles: byId("titles") };
 const kDrawAll = 1500;     // nodes; of more only those in sight
 const kMostInSight = 2500; // beyond, segments stand for their ops
 const kGroupHues = [212, 28, 145, 280, 340, 95, 190, 50];
@@ -31,20 +31,23 @@ function pathOf(link) {
   return `M${x0} ${y0}C${x0} ${y0 + bend} ${x1} ${y1 - bend} ${x1} ${y1}`;
 }
 
-function drawBox(box, far) {
-  const s = data.segments[box.segment];
+function drawBox(box) {
   const g = drawn("g", { class: "box" + (chosen.segment === box.segment ? " chosen" : ""), "data-segment": box.segment });
   g.append(drawn("rect", { x: box.x, y: box.y, width: box.w, height: box.h, rx: 12 }));
-  const narrow = far && box.w * at.k < 110, title = narrow ? `${box.segment}` : `segment ${box.segment}`, about = `${s.kind} · ${countText(s.ops.length, "op")} · ${usText(speed(box.segment).us)}`;
+  return g;
+}
+
+// `far`: large enough to be read from afar, over the ops.
+function drawTitle(box, far) {
+  const s = data.segments[box.segment], narrow = far && box.w * at.k < 110, title = narrow ? `${box.segment}` : `segment ${box.segment}`, about = `${s.kind} · ${countText(s.ops.length, "op")} · ${usText(speed(box.segment).us)}`;
   const size = far ? Math.min(box.h / 4, Math.max(13, Math.min(box.w / (narrow ? 2.4 : 6.2), 14 / at.k))) : 13;
-  const text = drawn("text", { x: box.x + size * 0.7, y: box.y + size * 1.5, "font-size": size, style: `font-size:${size}px` }, title);
+  const text = drawn("text", { class: "title", x: box.x + size * 0.7, y: box.y + size * 1.5, "font-size": size, style: `font-size:${size}px` }, title);
   const room = box.w - title.length * size * 0.62 - size * 2;
   if (room > size * 4) {
     const kind = drawn("tspan", { class: "kind", dx: size * 0.7 }, about.length * size * 0.52 > room ? s.kind : about);
     text.append(kind);
   }
-  g.append(text);
-  return g;
+  return text;
 }
 
 function drawNode(node) {
@@ -98,7 +101,9 @@ function draw() {
   svg.classList.toggle("far", far);
   svg.classList.toggle("small", at.k < 0.33);
   svg.classList.toggle("picking", chosen.node !== null || chosen.link !== null);
-  layer.boxes.replaceChildren(...boxes.filter((b) => all || inSight(b, r)).map((b) => drawBox(b, far || at.k < 0.45)));
+  const shownBoxes = boxes.filter((b) => all || inSight(b, r));
+  layer.boxes.replaceChildren(...shownBoxes.map(drawBox));
+  layer.titles.replaceChildren(...shownBoxes.map((b) => drawTitle(b, far || at.k < 0.45)));
   if (far) {
     layer.links.replaceChildren(...farLinks());
     layer.nodes.replaceChildren();

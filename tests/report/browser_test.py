@@ -80,7 +80,7 @@ def small_page(page, folder):
     check(page.run("document.querySelectorAll('.box').length") == 2, "two boxes")
     check(page.run("document.querySelectorAll('.node.copy').length") >= 2, "copies are drawn")
     check(page.run("document.querySelectorAll('.link.crosses').length") == 1, "one value crosses")
-    page.click('.box[data-segment="1"] text', 5)
+    page.click('.box[data-segment="1"] rect', 12, 16)
     check(text_of(page, "#content h2").startswith("segment 1"), "a click on segment 1 tells of it: " + text_of(page, "#content h2"))
     code = text_of(page, "#content pre")
     check("__global__" in code and "centred_s1" in code, "its code is there: " + code[:80])

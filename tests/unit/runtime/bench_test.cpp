@@ -87,7 +87,7 @@ TEST_CASE("doubtful times are told, good ones are not") {
     drifting.push_back(i < 66 ? 50 : 54);
     tiny.push_back(i % 2 ? 2.0 : 2.4);  // steps of the clock
   }
-  CHECK(only(doubts(noisy, 4200, 4180, 4917), "noisy: half of the replays lie 16 % apart"));
+  CHECK(only(doubts(noisy, 4200, 4180, 4917), "noisy: half of the replays lie 14 % apart"));
   CHECK(doubts(tiny, 4200, 4180, 4917).empty());
   bool drift = false;
   for (const std::string& doubt : doubts(drifting, 4200, 4180, 4917))
