@@ -114,7 +114,7 @@ void NodeWriter::name_nodes() {
       names_[i] = n.dtype == DType::kBool ? "(" + buffers_[n.buffer.index] + " != 0)" : buffers_[n.buffer.index];
     else if (n.kind == Node::kLoad)
       names_[i] = scope_.take(kernel_.buffers[n.buffer].value + (staged_.contains(static_cast<uint32_t>(i)) ? "_tile" : "_x"));
-    else names_[i] = scope_.take(graph_.name_of(n.op) + (n.kind == Node::kChecked ? "_at" : ""));
+    else names_[i] = scope_.take(graph_.name_of(n.op) + (n.kind == Node::kChecked ? "_at" : n.kind == Node::kItem ? "_from" : ""));
   }
 }
 
@@ -122,6 +122,7 @@ std::string NodeWriter::ref(NodeId id) const {
   const size_t i = id.index;
   const Node& n = part_.nodes[id];
   if (n.kind == Node::kConstant || n.kind == Node::kScalar) return names_[i];
+  if (n.kind == Node::kItem) return names_[i] + "[u]";
   if (n.kind == Node::kLoad) return load_ref(id);
   if (early_[i]) return names_[i] + (in_u_[i] ? "[u]" : "") + (in_lane_[i] ? "[lane]" : "");
   if (kept_.contains(id.index)) return names_[i] + "[u]" + (in_lane_[i] ? "[lane]" : "");
@@ -157,6 +158,7 @@ int NodeWriter::access_width(const Index& index, const std::vector<Index>& guard
 
 // Vector updates are additions of f32.
 int NodeWriter::access_width(const Store& s) const {
+  if (s.claim) return 0;
   const bool updates = s.update && s.accumulate != Accumulate::kNone;
   if (updates && (part_.table || s.accumulate != Accumulate::kAdd || kernel_.buffers[s.buffer].dtype != DType::kF32)) return 0;
   return access_width(s.index, s.guard);
@@ -224,6 +226,9 @@ std::string NodeWriter::value_text(const Node& n) {
       return iota_text(graph_.attrs(graph_[n.op]), n.dtype, index_text(part_.space, n.index, wide()));
     case Node::kRandom:
       return random_text(graph_[n.op].kind, graph_.attrs(graph_[n.op]), n.dtype, index_text(part_.space, n.index, wide()));
+    case Node::kListed:
+      return operands[2] + " > " + std::to_string(part_.list->slots) + " ? " + operands[0] + " + " + list_sum_ + " + " + operands[3] +
+             " : " + operands[0] + " + " + list_sum_;
     case Node::kChecked: {
       const std::string value = operands[0];
       if (!n.buffer.valid()) return "(" + std::string(index_type()) + ")" + value;
@@ -302,6 +307,12 @@ const char* update_function(Accumulate how) {
 
 std::string NodeWriter::element_store(const Store& s) const {
   const std::string index = index_text(part_.space, s.index, wide()), value = stored_value(s);
+  if (s.claim) {
+    const Claim& c = *s.claim;
+    return "fs_claim_slot<" + std::to_string(c.slots) + ">(" + buffers_[s.buffer.index] + ", " + buffers_[c.places.index] + ", " +
+           buffers_[c.rest.index] + ", " + buffers_[c.sums.index] + ", " + std::to_string(c.row_elems) + ", (int)(" + index + "), (int)(" +
+           index_text(part_.space, c.item, wide()) + "));";
+  }
   if (!s.update) return buffers_[s.buffer.index] + "[" + index + "] = " + value + ";";
   return update_function(s.accumulate) + std::string("(&") + buffers_[s.buffer.index] + "[" + index + "], " + value + ");";
 }
@@ -318,7 +329,7 @@ std::string NodeWriter::store_guard(const Store& s) const {
 
 bool NodeWriter::is_statement(size_t i) const {
   const Node::Kind k = part_.nodes[NodeId(i)].kind;
-  return k != Node::kConstant && k != Node::kScalar && k != Node::kLoad && k != Node::kReduce;
+  return k != Node::kConstant && k != Node::kScalar && k != Node::kLoad && k != Node::kReduce && k != Node::kItem;
 }
 
 const char* NodeWriter::type_of(size_t i) const {

@@ -4,6 +4,7 @@
 #include "emit/expression.h"
 #include "emit/line_writer.h"
 #include "emit/node_writer.h"
+#include "emit/rest_writer.h"
 #include "emit/row_writer.h"
 #include "emit/table.h"
 #include "kernel/visit.h"
@@ -54,6 +55,7 @@ class PartWriter : NodeWriter {
   void write_body(const std::string& first_block) {
     if (part_.tile) write_tile_indices(first_block);
     else write_indices(first_block);
+    if (part_.list) return write_listed();
     // All loads come first, so that they are in flight together and while the first results are computed.
     auto all = [](size_t) { return true; };
     write_loads(false, all, {});
@@ -73,6 +75,52 @@ class PartWriter : NodeWriter {
 
   // The blocks that cover the iterations.
   const GridTerm& grid() const { return part_.table ? part_.table->updates : part_.grid; }
+
+  // What the items need is computed before them, what needs their sum after.
+  void write_listed() {
+    const Node& sum = part_.nodes[part_.list->sum];
+    const size_t n = part_.nodes.size();
+    std::vector<bool> before(n, false);
+    for (size_t i = n; i-- > 0;) {
+      if (i == sum.in[2].index || (i == sum.in[1].index && !in_u_[i])) before[i] = true;
+      if (!before[i] && !in_u_[i]) continue;
+      for (NodeId in : part_.nodes[NodeId(i)].in) before[in.index] = before[in.index] || !in_u_[in.index];
+    }
+    for (size_t i = 0; i < n; ++i) used_later_[i] = used_later_[i] || before[i];
+    auto is_before = [&](size_t i) { return before[i]; };
+    auto is_after = [&](size_t i) { return !before[i]; };
+    auto all = [](size_t) { return true; };
+    const std::string item = names_[part_.list->item.index], ahead = std::to_string(List::kAhead), next = scope_.take("next");
+    const std::string total = scope_.take(names_[part_.list->sum.index] + "_sum");
+    list_sum_ = total + (part_.lane.valid() ? "[lane]" : "");
+    write_loads(false, is_before, {});
+    write_scope({false, is_before, {}, {}});
+    line("float " + total + (part_.lane.valid() ? "[" + std::to_string(part_.vector) + "];" : " = -0.0f;"));
+    if (part_.lane.valid()) {
+      line("#pragma unroll");
+      line("for (int lane = 0; lane < " + std::to_string(part_.vector) + "; ++lane) " + list_sum_ + " = -0.0f;");
+    }
+    const std::string filled = scope_.take("filled"), slots = std::to_string(part_.list->slots);
+    line("// The updates of this row, " + ahead + " at a time.");
+    line("const int " + filled + " = " + ref(sum.in[2]) + " < " + slots + " ? " + ref(sum.in[2]) + " : " + slots + ";");
+    open("for (int " + next + " = 0; " + next + " < " + filled + "; " + next + " += " + ahead + ") {");
+    line("int " + item + "[" + ahead + "];");
+    line("#pragma unroll");
+    line("for (int u = 0; u < " + ahead + "; ++u) " + item + "[u] = " + next + " + u < " + filled + " ? " + buffers_[sum.buffer.index] +
+         "[" + index_text(part_.space, sum.index, wide()) + " + " + next + " + u] : -1;");
+    auto each = [&] {
+      line("#pragma unroll");
+      open("for (int u = 0; u < " + ahead + "; ++u) {");
+      line("if (" + item + "[u] < 0) break;");
+    };
+    write_loads(true, all, each);
+    each();
+    write_scope({true, all, {}, {list_sum_ + " += " + ref(sum.in[1]) + ";"}});
+    close();
+    close();
+    write_loads(false, is_after, {});
+    write_scope({false, is_after, scope(false).stores, {}});
+  }
 
   Scope scope(bool in_u) const {
     Scope s{in_u, [](size_t) { return true; }, {}, {}};
@@ -176,6 +224,7 @@ class PartWriter : NodeWriter {
 std::string emit_part(const Graph& graph, const Kernel& kernel, const Part& part, const std::vector<std::string>& buffers,
                       const NameScope& scope, bool contract, const std::string& indent, const std::string& first_block) {
   if (part.line) return emit_line(graph, kernel, part, buffers, scope, contract, indent);
+  if (part.list && part.list->rest.valid()) return emit_rest(graph, kernel, part, buffers, scope, contract, indent);
   if (part.sweep) return emit_rows(graph, kernel, part, buffers, scope, contract, indent);
   return PartWriter(graph, kernel, part, buffers, contract, scope, indent).write(first_block);
 }

@@ -576,7 +576,8 @@ __device__ __forceinline__ bool fs_same_bits(T a, T b) {
   }
 }
 )"},
-    {"fs_finish_table", R"(// Calls f(element, total of its copies) for the elements of a table that have changed, from element `first` round to it.
+    {"fs_finish_table",
+     R"(// Calls f(element, total of its copies) for the elements of a table that have changed, from element `first` round to it.
 template <int Copies, class T, class F>
 __device__ __forceinline__ void fs_finish_table(const T* table, unsigned size, unsigned first, T start, F f) {
   __syncthreads();
@@ -587,6 +588,29 @@ __device__ __forceinline__ void fs_finish_table(const T* table, unsigned size, u
     for (int copy = 1; copy < Copies; ++copy) total += table[slot * Copies + copy];
     if (!fs_same_bits(total, start)) f(slot, total);
   }
+}
+)"},
+    {"fs_claim_slot",
+     R"(// Update `item` takes the next slot of its row. Where all are taken it goes to the rest, whose number comes first in the list; the
+// first such update of a row clears the row of sums. Lanes that meet in one row count together.
+template <int Slots>
+__device__ __forceinline__ void fs_claim_slot(int* counts, int* slots, int* rest, float* sums, long long row_elems, int row, int item) {
+  const unsigned active = __activemask(), peers = __match_any_sync(active, row), below = (1u << threadIdx.x % 32) - 1;
+  const int leader = __ffs(peers) - 1;
+  int slot = 0;
+  if ((peers & below) == 0) slot = atomicAdd(counts + row, __popc(peers));
+  slot = __shfl_sync(peers, slot, leader) + __popc(peers & below);
+  if (slot < Slots) {
+    slots[(long long)row * Slots + slot] = item;
+    return;
+  }
+  const unsigned left = __activemask();
+  int at = 0;
+  if ((left & below) == 0) at = atomicAdd(rest, __popc(left));
+  at = __shfl_sync(left, at, __ffs(left) - 1) + __popc(left & below);
+  rest[1 + at] = item;
+  if (slot == Slots)
+    for (long long k = 0; k < row_elems; ++k) sums[row * row_elems + k] = 0;
 }
 )"},
     {"fs_inverse", R"(// 1 / b for fs_divide, or NaN where that could not rely on it.
@@ -749,7 +773,8 @@ __device__ __forceinline__ A fs_scan_lanes(A a) {
   return a;
 }
 )"},
-    {"fs_scan_warp", R"(// What comes before each lane, `total` first, and unless Exclusive its own state. `total` takes in those of the whole warp.
+    {"fs_scan_warp",
+     R"(// What comes before each lane, `total` first, and unless Exclusive its own state. `total` takes in those of the whole warp.
 template <bool Exclusive, class A>
 __device__ __forceinline__ A fs_scan_warp(A a, A& total) {
   const int lane = threadIdx.x % 32;

@@ -31,6 +31,8 @@ struct Node {
     kIndex,     // iota `op`: start + step · index
     kRandom,    // uniform or normal `op`, element number `index`
     kChecked,   // in[0] as an index of a dimension of size `extent`; where it is none: `extent`, and `buffer` records that
+    kItem,      // an update that a list names
+    kListed,    // in[0] + Σ in[1] over the first in[2] updates in the row's slots, buffer[index]…, + in[3] where in[2] exceeds them
     kReduce,    // result `result` of reduction `op`: accumulator `accumulator`, after its sweep
   } kind = kConstant;
   DType dtype = DType::kF32;
@@ -45,6 +47,15 @@ struct Node {
   uint32_t check = 0;  // kChecked: 1 + position in Program::checks; `index` is the element's number in the index operand
 };
 
+// Slots for the updates of each row of a scatter's target. Updates that find none are listed in `rest`, after their number, and the
+// first of them clears the row of `sums`.
+struct Claim {
+  Index item;
+  int slots = 4;
+  int64_t row_elems = 1;  // of sums
+  BufferId places, rest, sums;
+};
+
 struct Store {
   BufferId buffer;
   Index index;
@@ -54,6 +65,8 @@ struct Store {
   // An update of what lies there, by any number of threads at once (`accumulate` kNone: by one of them).
   bool update = false;
   Accumulate accumulate = Accumulate::kNone;
+  // Update `item` takes the next slot of its row, whose updates buffer[index] counts.
+  std::optional<Claim> claim;
 };
 
 // Tiled transpose: a block covers `rows` × `columns` elements, columns along the stores' innermost axis and rows along the innermost
@@ -129,6 +142,17 @@ struct Table {
   int element_bytes() const { return counts ? 4 : bytes_of(dtype); }
 };
 
+// Updates that a list names: those in the slots of a row, summed up by one thread for each element of it (`sum`), or those that found no
+// slot (`rest`), so many of them for a thread, which adds up neighbours that meet in one row.
+struct List {
+  NodeId item, sum;
+  int slots = 4;
+  BufferId rest;
+  NodeId row;                       // of an item of the rest
+  static constexpr int kAhead = 4;  // items whose loads are in flight together
+  static constexpr int kRest = 16;  // items of the rest a thread
+};
+
 // One iteration space of a kernel: a range of its blocks.
 struct Part {
   explicit Part(const Symbols& symbols) : space(symbols) {}
@@ -154,6 +178,7 @@ struct Part {
   std::optional<Sweep> sweep;
   std::optional<Line> line;
   std::optional<Table> table;
+  std::optional<List> list;
   std::vector<AtomId> shared_atoms;  // quotients and remainders that others contain: computed once, by name
   bool wide_index = false;           // 64-bit index arithmetic
   GridTerm grid;                     // blocks of this part

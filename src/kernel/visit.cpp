@@ -47,6 +47,10 @@ std::vector<bool> independent_nodes(const Part& part, AtomId v) {
       independent[i] = along_positions || independent[part.sweep->accumulators[n.accumulator].operand.index];
       continue;
     }
+    if (n.kind == Node::kListed && v.valid() && v == part.serial) {  // the same, whatever its items
+      independent[i] = independent[n.in[0].index] && independent[n.in[2].index];
+      continue;
+    }
     independent[i] = free(n.index) && std::all_of(n.guard.begin(), n.guard.end(), free) &&
                      std::all_of(n.in.begin(), n.in.end(), [&](NodeId in) { return independent[in.index]; });
   }
@@ -150,6 +154,7 @@ int64_t node_cost(const Graph& graph, const Node& node) {
   switch (node.kind) {
     case Node::kScalar:
     case Node::kConstant:
+    case Node::kItem:
       return 0;
     case Node::kLoad:
       return 4;
@@ -162,6 +167,7 @@ int64_t node_cost(const Graph& graph, const Node& node) {
     case Node::kChecked:
       return 3;
     case Node::kReduce:
+    case Node::kListed:
       return 1;
     case Node::kOp:
       return info(graph[node.op].kind).cost;

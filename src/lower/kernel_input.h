@@ -23,6 +23,7 @@ struct KernelInput {
   };
   std::vector<Stored> stores;
   std::map<OpId, RowTrace::Parts> reduced_before = {};
+  std::function<ListPlace(OpId)> list = {};  // of scatters that the kernel computes
 };
 
 // A store at the indices of its value, which is still to be set.

@@ -13,7 +13,11 @@ template <class PartType, class F>
 void for_each_buffer(PartType& part, F&& f) {
   for (auto& n : part.nodes)
     if (n.buffer.valid()) f(n.buffer);
-  for (auto& s : part.stores) f(s.buffer);
+  for (auto& s : part.stores) {
+    f(s.buffer);
+    if (s.claim) f(s.claim->places), f(s.claim->rest), f(s.claim->sums);
+  }
+  if (part.list && part.list->rest.valid()) f(part.list->rest);
   if (part.line && part.line->source.valid()) f(part.line->source);
   if (!part.sweep) return;
   for (auto& a : part.sweep->accumulators)
@@ -89,6 +93,7 @@ Launch launch_of(const Graph& graph, const Kernel& kernel) {
     launch.schedule.emplace_back("scatter_tables", largest->grid.elems.value() / largest->table->slices);
     launch.schedule.emplace_back("blocks_per_table", largest->table->slices);
   }
+  if (largest->list) launch.schedule.emplace_back("scatter_lists", 1);
   if (largest->tile) launch.schedule.emplace_back("tile", largest->tile->rows);
   if (largest->wide_index) launch.schedule.emplace_back("index_bits", 64);
   return launch;

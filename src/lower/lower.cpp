@@ -1,6 +1,7 @@
 #include "lower/lower.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 
@@ -8,6 +9,7 @@
 #include "lower/columns.h"
 #include "lower/launch.h"
 #include "lower/lines.h"
+#include "lower/lists.h"
 #include "lower/online.h"
 #include "lower/pointwise.h"
 #include "lower/rows.h"
@@ -226,6 +228,7 @@ class Lowering {
 
   // What it starts from is stored where the result is to be, unless it lies there already; then the updates.
   void lower_scatter_stage(uint32_t id, const Segment& segment, IdVec<ValueId, bool>& computed, OpId op, std::vector<Destination>& wanted) {
+    if (wants_list(computed, op, wanted)) return lower_listed(id, computed, op);
     const ValueId x = graph_[op].in[0].value, v = graph_[op].out[0];
     const Destination to = scatter_destination(id, segment, op, wanted);
     const auto at = locations_.find(x);
@@ -242,6 +245,54 @@ class Lowering {
     locations_[v] = {to.arg, to.strides};
     computed[v] = false;
     std::erase_if(wanted, [&](const Destination& d) { return d.value == v && same_place(d.arg, to.arg); });
+  }
+
+  // True if lists of updates suit: whatever comes after is computed where their sums are.
+  bool wants_list(const IdVec<ValueId, bool>& computed, OpId op, const std::vector<Destination>& wanted) const {
+    if (options_.scatter != ScatterSchedule::kAuto && options_.scatter != ScatterSchedule::kLists) return false;
+    if (!can_list(graph_, op) || (options_.scatter == ScatterSchedule::kAuto && !should_list(graph_, op))) return false;
+    const ValueId v = graph_[op].out[0];
+    auto in_place = [&](const Destination& d) {
+      return d.value == v && d.arg.kind == KernelArg::kOutput && graph_.outputs[d.arg.index].alias.has_value();
+    };
+    if (std::any_of(wanted.begin(), wanted.end(), in_place)) return false;
+    std::set<ValueId> after{v};
+    for (OpId user : ops_before(computed, wanted)) {
+      const OpCategory category = info(graph_[user].kind).category;
+      if (category == OpCategory::kReduction || (is_stage(graph_[user].kind) && user != op)) return false;
+      const auto& in = graph_[user].in;
+      if (std::none_of(in.begin(), in.end(), [&](const Operand& o) { return o.is_value() && after.contains(o.value); })) continue;
+      if (!is_pointwise(graph_[user].kind) || !(graph_[graph_[user].out[0]].shape == graph_[v].shape)) return false;
+      after.insert(graph_[user].out[0]);
+    }
+    return true;
+  }
+
+  // The lists; what reads their sums comes with the values still wanted.
+  void lower_listed(uint32_t id, const IdVec<ValueId, bool>& computed, OpId op) {
+    const Shape& shape = graph_[graph_[op].in[0].value].shape;
+    const Size rows = shape[static_cast<size_t>(graph_.attrs(graph_[op]).dim)], updates = graph_[graph_[op].in[1].value].shape[0];
+    const Size bytes(bytes_of(DType::kI32)), slots(slots_of(graph_, op));
+    lists_[op] = {new_workspace(rows * bytes, id, id), new_workspace(rows * slots * bytes, id, id),
+                  new_workspace((updates + 1) * bytes, id, id), new_workspace(element_count(shape) * bytes, id, id)};
+    for (const auto& lower_step : {lower_list_starts, lower_list_claims, lower_list_rest}) {
+      Draft draft;
+      draft.kernel.segment = id;
+      const KernelInput input = input_for(id, computed, draft, {});
+      lower_step(input, op, list_place(op, draft, true), draft.kernel);
+      add_kernel(std::move(draft.kernel));
+    }
+  }
+
+  ListPlace list_place(OpId op, Draft& draft, bool written) const {
+    auto buffer = [&](const KernelArg& arg, DType dtype, const char* name) {
+      Buffer b{arg, dtype, name};
+      b.read = true, b.written = written;
+      return draft.kernel.buffers.push(std::move(b));
+    };
+    const std::array<KernelArg, 4>& at = lists_.at(op);
+    return {buffer(at[0], DType::kI32, "counts"), buffer(at[1], DType::kI32, "slots"), buffer(at[2], DType::kI32, "rest"),
+            buffer(at[3], DType::kF32, "sums"), slots_of(graph_, op)};
   }
 
   Destination scatter_destination(uint32_t id, const Segment& segment, OpId op, const std::vector<Destination>& wanted) {
@@ -297,6 +348,7 @@ class Lowering {
     auto check = [this, &draft](OpId op) { return check_place(op, draft); };
     auto scratch = [this, id](const Size& bytes) { return new_workspace(bytes, id, id); };
     KernelInput input{graph_, target_, computed, place, check, scratch, {}};
+    input.list = [this, &draft](OpId op) { return list_place(op, draft, false); };
     for (const Destination& d : wanted) {
       Buffer b{d.arg, graph_[d.value].dtype, graph_[d.value].name};
       b.written = true;
@@ -551,6 +603,7 @@ class Lowering {
   std::map<uint32_t, int> kernels_of_segment_;
   std::map<OpId, uint32_t> check_numbers_;
   std::map<ValueId, Destination> scatter_places_;
+  std::map<OpId, std::array<KernelArg, 4>> lists_;  // as in ListPlace
 };
 
 }  // namespace

@@ -12,8 +12,9 @@
 
 namespace fusec {
 
-// How updates that meet in one element are spread: `kDirect` by an atomic each, `kShared` in tables in shared memory.
-enum class ScatterSchedule : uint8_t { kAuto, kDirect, kShared };
+// How updates that meet in one element are spread: `kDirect` by an atomic each, `kShared` in tables in shared memory, `kLists`
+// by a list of updates for each row, which one thread an element sums up. A schedule that does not fit leaves the updates direct.
+enum class ScatterSchedule : uint8_t { kAuto, kDirect, kShared, kLists };
 
 struct LowerOptions {
   bool check_indices = true;   // compare each index with the size that it selects from

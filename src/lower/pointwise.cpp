@@ -71,7 +71,7 @@ class PartBuilder {
   // A variable of few values, each of which settles a selection that is open without it.
   static std::optional<Factor> decides_selection(Part& part, const std::vector<Factor>& origin) {
     for (const Node& n : part.nodes) {
-      if (n.kind != Node::kSelect || part.nodes.size() > 256) continue;
+      if (part.list || n.kind != Node::kSelect || part.nodes.size() > 256) continue;
       for (AtomId v : part.dims) {
         const Size extent = part.space.extent(v);
         if (!extent.is_constant() || extent.value() > 4) continue;
@@ -90,7 +90,7 @@ class PartBuilder {
   const Shape& shape() const { return input_.graph[stores_[0]->value].shape; }
 
   void trace(Part& part, const std::vector<Index>& indices, AtomId unrolled) {
-    Tracer tracer(input_.graph, input_.computed, input_.place, input_.check, part);
+    Tracer tracer(input_.graph, input_.computed, input_.place, input_.check, part, nullptr, input_.list);
     const int64_t copies = unrolled.valid() ? part.space.extent(unrolled).value() : 1;
     for (int64_t c = 0; c < copies; ++c) {
       std::vector<Index> here = indices;
@@ -155,7 +155,7 @@ void lower_pointwise(const KernelInput& input, Kernel& kernel) {
     PartBuilder builder(input, stores);
     Part part = builder.build_split();
     merge_dims(part);
-    if (wants_linear(part, kernel)) part = builder.build_linear();
+    if (!part.list && wants_linear(part, kernel)) part = builder.build_linear();
     kernel.parts.push_back(std::move(part));
   }
   schedule_parts(input.graph, input.target, kernel);

@@ -95,7 +95,7 @@ bool RowBuilder::discover() {
       if (evaluate(element_count(extents), values) > evaluate(element_count(largest), values) || largest.empty()) largest = extents;
       return std::optional(fresh);
     };
-    Tracer tracer(input_->graph, input_->computed, input_->place, input_->check, part, &rows);
+    Tracer tracer(input_->graph, input_->computed, input_->place, input_->check, part, &rows, input_->list);
     tracer.value_at(root_->value, indices);
     if (rows.rows.empty() && !rows.refused.valid()) return false;
     is_row_.assign(origin.size(), false);
@@ -161,7 +161,7 @@ Part RowBuilder::build_for(const std::vector<const Stored*>& stores) {
 }
 
 void RowBuilder::trace(Part& part, const std::vector<const Stored*>& stores, const std::vector<Index>& root_indices, RowTrace& rows) {
-  Tracer tracer(input_->graph, input_->computed, input_->place, input_->check, part, &rows);
+  Tracer tracer(input_->graph, input_->computed, input_->place, input_->check, part, &rows, input_->list);
   std::vector<AtomId> all;
   for (size_t v = 0; v < is_row_.size(); ++v) all.push_back(AtomId(v));
   for (const Stored* stored : stores) {

@@ -105,6 +105,8 @@ constexpr int kBlock = 128, kTileBlock = 256;  // threads
 int choose_vector(const Graph& graph, const Target& target, const Part& part, const Kernel& kernel) {
   if (index_depth(part) > kMaxInlineDepth) return 1;  // such indices are computed once, by name
   const AtomId x = part.dims.back();
+  if (part.list && (part.list->rest.valid() ? x == part.dims[0] : part.space.depends_on(part.nodes[part.list->sum].index, x)))
+    return 1;  // (a thread follows one list)
   const Size extent = part.space.extent(x);
   int width = static_cast<int>(std::bit_floor(static_cast<unsigned>(std::max(1, preferred_vector(part, kernel, x) / part.copies))));
   const int64_t cost = instructions(graph, part);
@@ -169,13 +171,15 @@ void schedule(const Graph& graph, const Target& target, Kernel& kernel, Part& pa
     return;
   }
   const Size innermost = part.space.extent(part.dims.back());
+  if (part.list) part.unroll = List::kAhead;
   apply_vector(part, part.dims, choose_vector(graph, target, part, kernel));
   const int64_t cost = instructions(graph, part) * part.vector;
   // Repeat only while every multiprocessor keeps its threads.
   const int64_t threads = index_depth(part) > kMaxInlineDepth ? 0 : evaluate(iterations(part), typical_values(part.space.symbols()));
   const int64_t spare = threads / (target.multiprocessors * int64_t{1024});
   const int64_t room = std::min(spare, kMaxUnrolledInstructions / std::max<int64_t>(cost, 1));
-  if (const AtomId v = choose_serial(graph, part); v.valid() && room > 1) apply_serial(part, v, choose_repeats(part.space.extent(v), room));
+  if (const AtomId v = part.list ? AtomId() : choose_serial(graph, part); v.valid() && room > 1)
+    apply_serial(part, v, choose_repeats(part.space.extent(v), room));
   if (part.unroll == 1) {
     const int64_t wanted = 16 / std::max<int64_t>(1, bytes_loaded(part));
     while (part.unroll * 2 <= std::min<int64_t>({wanted, room, 4})) part.unroll *= 2;
@@ -215,7 +219,7 @@ void schedule_parts(const Graph& graph, const Target& target, Kernel& kernel) {
   bool tiled = false;
   if (block == kBlock) {  // tiles are for tensors that fill the machine
     kernel.block = kTileBlock;
-    for (Part& part : kernel.parts) tiled = (index_depth(part) <= kMaxInlineDepth && make_tile(kernel, part)) || tiled;
+    for (Part& part : kernel.parts) tiled = (!part.list && index_depth(part) <= kMaxInlineDepth && make_tile(kernel, part)) || tiled;
   }
   kernel.block = tiled ? kTileBlock : block;
   for (Part& part : kernel.parts) {

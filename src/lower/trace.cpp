@@ -280,6 +280,8 @@ Tracer::Recipe Tracer::recipe(const Request& request) {
     recipe_gather(id, request, out);
   } else if (info(op.kind).category == OpCategory::kReduction) {
     recipe_reduction(id, request, out);
+  } else if (op.kind == OpKind::kIndexPut && list_) {
+    recipe_listed(id, request, out);
   } else if (op.kind == OpKind::kPad) {
     recipe_pad(op, request, out);
   } else if (op.kind == OpKind::kCat || op.kind == OpKind::kStack) {
@@ -468,6 +470,58 @@ void Tracer::recipe_gather(OpId id, const Request& request, Recipe& out) {
   };
 }
 
+Index Tracer::in_rows(std::vector<Index> indices, const Shape& shape, size_t dim) {
+  Shape rows = shape;
+  std::rotate(rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(dim), rows.begin() + static_cast<std::ptrdiff_t>(dim) + 1);
+  std::rotate(indices.begin(), indices.begin() + static_cast<std::ptrdiff_t>(dim), indices.begin() + static_cast<std::ptrdiff_t>(dim) + 1);
+  return linear(indices, rows);
+}
+
+Index Tracer::listed(OpId op, const Size& extent) {
+  FUSEC_CHECK(!part_.list, "two lists in one part");
+  part_.list.emplace();
+  part_.serial = part_.space.add_variable("u", Size(List::kAhead));
+  Node item;
+  item.kind = Node::kItem;
+  item.dtype = DType::kI32;
+  item.op = op;
+  item.index = part_.space.variable(part_.serial);
+  part_.list->item = intern(std::move(item));
+  return part_.space.variable(part_.space.add_data(part_.list->item, extent, {part_.serial}));
+}
+
+void Tracer::recipe_listed(OpId id, const Request& request, Recipe& out) {
+  const Op& op = graph_[id];
+  const size_t dim = static_cast<size_t>(graph_.attrs(op).dim);
+  const ListPlace list = list_(id);
+  std::vector<Index> indices = lists_[request.tuple];
+  const Index item = listed(id, graph_[op.in[1].value].shape[0]), row = indices[dim];
+  part_.list->slots = list.slots;
+  auto load = [&](BufferId buffer, DType dtype, Index index) {
+    Node n;
+    n.kind = Node::kLoad;
+    n.dtype = dtype;
+    n.buffer = buffer;
+    n.index = std::move(index);
+    n.guard = lists_[request.guard];
+    return n;
+  };
+  const NodeId count = intern(load(list.counts, DType::kI32, row));
+  const Size limit = graph_[op.in[1].value].shape[0] + 1;
+  Node rest = load(list.sums, DType::kF32, in_rows(indices, graph_[op.in[0].value].shape, dim));
+  const std::vector<AtomId> variables = variables_of_nodes(part_, rows_ ? rows_->positions : std::vector<AtomId>{})[count.index];
+  rest.guard.push_back(part_.space.variable(part_.space.add_data(count, limit, variables)) - Index(Size(list.slots + 1)));
+  out.node.kind = Node::kListed;
+  out.node.buffer = list.places;
+  out.node.index = row * Size(list.slots);
+  out.operands.push_back(ask(op.in[0].value, indices, request.guard));
+  indices[dim] = item;
+  if (op.in[2].is_value()) out.operands.push_back(ask(op.in[2].value, std::move(indices), request.guard));
+  else out.operands.push_back(constant(*op.in[2].literal, out.node.dtype));
+  out.operands.push_back({true, {}, count});
+  out.operands.push_back({true, {}, intern(std::move(rest))});
+}
+
 NodeId Tracer::finish_reduction(Recipe& r) {
   Accumulator& a = *r.accumulator;
   a.operand = r.operands[0].node;
@@ -487,7 +541,10 @@ NodeId Tracer::finish(Recipe r) {
   if (r.forward) return r.operands.back().node;
   if (r.select_guards.empty()) {
     for (const Operand& o : r.operands) r.node.in.push_back(o.node);
-    return intern(std::move(r.node));
+    const bool listed = r.node.kind == Node::kListed;
+    const NodeId node = intern(std::move(r.node));
+    if (listed) part_.list->sum = node;
+    return node;
   }
   NodeId rest = r.operands.back().node;
   for (size_t k = r.select_guards.size(); k-- > 0;) {

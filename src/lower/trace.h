@@ -24,6 +24,12 @@ struct CheckPlace {
   uint32_t number = 0;
 };
 
+// Updates by lists: how many each row has, its slots, the updates that found none, and their sums, a row's elements side by side.
+struct ListPlace {
+  BufferId counts, places, rest, sums;
+  int slots = 4;
+};
+
 // Reductions inside a trace: their results belong to rows, their operands to the positions of a row.
 struct RowTrace {
   // Variables that tell positions of a row apart. A result at an index that depends on one of them is of another row: `refused`.
@@ -45,16 +51,27 @@ struct RowTrace {
 class Tracer {
  public:
   // `computed`: per value, whether this segment computes it. `place`: asked for each value that it reads.
-  // `check`: asked for each op that reads indices. `rows`: how reductions are met, none being expected without it.
+  // `check`: asked for each op that reads indices. `rows`: how reductions are met, none being expected without it; `list`: how
+  // scatters are.
   Tracer(const Graph& graph, const IdVec<ValueId, bool>& computed, std::function<Place(ValueId)> place,
-         std::function<CheckPlace(OpId)> check, Part& part, RowTrace* rows = nullptr)
-      : graph_(graph), computed_(computed), place_(std::move(place)), check_(std::move(check)), part_(part), rows_(rows) {}
+         std::function<CheckPlace(OpId)> check, Part& part, RowTrace* rows = nullptr, std::function<ListPlace(OpId)> list = {})
+      : graph_(graph),
+        computed_(computed),
+        place_(std::move(place)),
+        check_(std::move(check)),
+        part_(part),
+        rows_(rows),
+        list_(std::move(list)) {}
 
   // The node for `value` at `indices` (one per dimension of its shape).
   NodeId value_at(ValueId value, std::vector<Index> indices);
   NodeId literal(const Literal& literal, DType dtype) { return constant(literal, dtype).node; }
   // The element of `op`'s index operand at `indices`, as an index of a dimension of size `extent`; `guard` is what holds where it is one.
   Index index_at(OpId op, ValueId index, std::vector<Index> indices, const Size& extent, std::vector<Index>& guard);
+  // Position with the dimension `dim` outermost.
+  Index in_rows(std::vector<Index> indices, const Shape& shape, size_t dim);
+  // An update that a list names, as an index of `extent` updates.
+  Index listed(OpId op, const Size& extent);
   // Position in row-major order.
   Index linear(const std::vector<Index>& indices, const Shape& shape);
 
@@ -87,6 +104,7 @@ class Tracer {
   void recipe_pad(const Op& op, const Request& request, Recipe& out);
   void recipe_gather(OpId id, const Request& request, Recipe& out);
   Index checked(OpId op, NodeId value, const Index& position, const Size& extent, uint32_t guard, std::vector<Index>& more);
+  void recipe_listed(OpId id, const Request& request, Recipe& out);
   void recipe_reduction(OpId id, const Request& request, Recipe& out);
   NodeId finish_reduction(Recipe& recipe);
   Recipe load(const Request& request);
@@ -106,6 +124,7 @@ class Tracer {
   std::function<CheckPlace(OpId)> check_;
   Part& part_;
   RowTrace* rows_;
+  std::function<ListPlace(OpId)> list_;
   std::vector<std::vector<Index>> lists_{{}};  // interned index tuples and guard lists; 0 is the empty one
   std::unordered_map<size_t, std::vector<uint32_t>> list_buckets_;
   std::map<Request, NodeId> done_;

@@ -71,10 +71,24 @@ def completions(folder):
         for line, wanted, how in cases:
             got = set(shell(script, line, folder))
             check(bool(got & wanted) if how == "any" else got == wanted, f"{name}, {line!r}: {sorted(got)}, wanted {sorted(wanted)}")
+    words()
     if have("bash"):
         check(bash(folder / "fusec.bash", "fusec compile --emit cu,cub", folder) == ["cu,cubin"], "bash completes the last word of a list")
     if have("zsh"):
         zsh(folder)
+
+
+def words():
+    """The words that completions offer are those that the options take: their own messages list them."""
+    compared = 0
+    script = fusec("completions", "fish").stdout
+    for command, option, offered in re.findall(r"^complete -c fusec -n '__fish_seen_subcommand_from (\S+)' (?:-s \w )?-l (\S+)(?: -s \w)? -x -a '([^']*)'", script, re.M):
+        message = fusec(command, "graph", "--" + option, "no-such-word").stderr
+        listed = re.search(r"is none of (.*?)(?:;|$)", message, re.M)
+        if listed:
+            compared += 1
+            check(listed.group(1).split(", ") == offered.split(), f"{command} --{option}: completed are {offered}, taken are {listed.group(1)}")
+    check(compared >= 5, f"{compared} options with words")
 
 
 def zsh(folder):
