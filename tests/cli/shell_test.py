@@ -82,7 +82,7 @@ def words():
     """The words that completions offer are those that the options take: their own messages list them."""
     compared = 0
     script = fusec("completions", "fish").stdout
-    for command, option, offered in re.findall(r"^complete -c fusec -n '__fish_seen_subcommand_from (\S+)' (?:-s \w )?-l (\S+)(?: -s \w)? -x -a '([^']*)'", script, re.M):
+    for command, option, offered in re.findall(r"^complete -c fusec -n '__fish_seen_subcommand_from (\S+)' (?:-s \w )?-l (\S+)(?: -s \w)? -x -a '([^'(]*)'", script, re.M):
         message = fusec(command, "graph", "--" + option, "no-such-word").stderr
         listed = re.search(r"is none of (.*?)(?:;|$)", message, re.M)
         if listed:
