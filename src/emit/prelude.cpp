@@ -563,6 +563,47 @@ __device__ __forceinline__ void fs_clear_table(T* table, unsigned size, T start)
   __syncthreads();
 }
 )"},
+    {"fs_add_shared",
+     R"(// *p += v in shared memory, which has an operation for 32-bit integers only: 64 bits are two words and a carry; where a whole warp
+// meets in one float, it adds once.
+template <class T>
+__device__ __forceinline__ void fs_add_shared(T* p, T v) {
+  if constexpr ((T)0.5 == (T)0 && sizeof(T) == 8) {
+    unsigned* words = (unsigned*)p;
+    const unsigned low = (unsigned)v, before = atomicAdd(words, low);
+    const unsigned high = (unsigned)((unsigned long long)v >> 32) + (before + low < before);
+    if (high != 0) atomicAdd(words + 1, high);
+  } else if constexpr ((T)0.5 == (T)0) {
+    atomicAdd(p, v);
+  } else {
+    const unsigned active = __activemask(), at = (unsigned)(unsigned long long)p;
+    if (active == ~0u && __all_sync(active, at == __shfl_sync(active, at, 0))) {
+#pragma unroll
+      for (int step = 16; step > 0; step /= 2) v += __shfl_xor_sync(~0u, v, step);
+      if (threadIdx.x % 32 == 0) atomicAdd(p, v);
+    } else {
+      atomicAdd(p, v);
+    }
+  }
+}
+)"},
+    {"fs_add_cached", R"(// target[at] += v, in the table where its place is at's or free.
+template <int Size, class T>
+__device__ __forceinline__ void fs_add_cached(T* table, unsigned* tags, unsigned at, T v, T* target) {
+  const unsigned place = at % Size;
+  unsigned owner = fs_peek(tags + place);
+  if (owner == ~0u) owner = atomicCAS(tags + place, ~0u, at);
+  if (owner == ~0u || owner == at) fs_add_shared(table + place, v);
+  else fs_atomic_add(target + at, v);
+}
+)"},
+    {"fs_finish_cache", R"(template <int Size, class T>
+__device__ __forceinline__ void fs_finish_cache(const T* table, const unsigned* tags, T* target) {
+  __syncthreads();
+  for (int k = threadIdx.x; k < Size; k += blockDim.x)
+    if (tags[k] != ~0u) fs_atomic_add(target + tags[k], table[k]);
+}
+)"},
     {"fs_same_bits", R"(template <class T>
 __device__ __forceinline__ bool fs_same_bits(T a, T b) {
   if constexpr (sizeof(T) == 8) {

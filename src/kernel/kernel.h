@@ -135,6 +135,7 @@ struct Table {
   int64_t size = 0;           // elements of the target, contiguous
   int slices = 1;             // blocks that share a table: each reads all updates and takes those of its range
   int copies = 1;             // of each element: neighbouring threads use neighbouring copies
+  bool cached = false;        // for a large target: `size` places of the table, each for the element that comes to it first
   bool counts = false;        // all updates add one constant: they are counted, in 32 bits
   DType dtype = DType::kF32;  // of an element, where they are not counted
   GridTerm updates;           // blocks of updates, which the tables take in turns

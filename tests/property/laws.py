@@ -15,7 +15,7 @@ import emulate
 
 # The small ones get vectors and repeated work from tensors of a few thousand elements.
 ARCHS = ["sm_72", "sm_72", "sm_87", "sm_90"]
-SCATTER_SCHEDULES = ["direct", "shared", "lists"]
+SCATTER_SCHEDULES = ["direct", "shared", "cached", "lists"]
 PASSES = ["fold_constants", "simplify", "share_equal_ops"]
 
 
