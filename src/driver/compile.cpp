@@ -207,7 +207,9 @@ std::optional<Compilation> compile(const SourceText& source, const CompileOption
   c.segment_ms = stages.run(
       "segment",
       [&] {
-        c.segmentation = segment(c.rewritten, options.target, options.random_partition);
+        Forced forced;
+        forced.random_seed = options.random_partition;
+        c.segmentation = segment(c.rewritten, options.target, forced).segmentation;
         verify(c.rewritten, c.segmentation);
       },
       [&] { return print(c.rewritten, c.segmentation); });

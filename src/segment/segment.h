@@ -13,8 +13,26 @@ namespace fusec {
 // The cast groups of a graph: maximal sets of ops connected through wide values, entered by up-casts and left by down-casts.
 std::vector<CastGroup> find_cast_groups(const Graph& graph);
 
-// `random_seed`: a legal partition drawn from it, in place of the cheapest. Cast groups stay whole in both.
-Segmentation segment(const Graph& graph, const Target& target, std::optional<uint64_t> random_seed = std::nullopt);
+Segmentation segment(const Graph& graph, const Target& target);
+
+// Questions of the kind "what if": the same search with its hands tied.
+struct Forced {
+  std::vector<std::vector<OpId>> together;   // each set in one kernel, with all that lies on paths between its members
+  std::vector<std::pair<OpId, OpId>> apart;  // in two kernels
+  std::vector<OpId> stored;                  // computed once, not again where they are read
+  // A legal partition drawn from it, in place of the cheapest. Cast groups stay whole in both.
+  std::optional<uint64_t> random_seed;
+};
+struct ForcedSegmentation {
+  Segmentation segmentation;
+  struct Answer {
+    bool possible = true;
+    std::string rule, why;      // when not: the refusal, by name and in words
+    std::vector<OpId> between;  // what lies on paths between the members
+  };
+  std::vector<Answer> together;  // one for each set; a refused one took no part
+};
+ForcedSegmentation segment(const Graph& graph, const Target& target, const Forced& forced);
 // FUSEC_CHECKs: each needed op in exactly one segment, the quotient is acyclic and in order, every crossing value is an edge with a why.
 void verify(const Graph& graph, const Segmentation& segmentation);
 
