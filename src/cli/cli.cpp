@@ -108,12 +108,14 @@ void add_compile_flags(CLI::App& app, CompileFlags& flags) {
   app.add_flag("--deterministic", flags.deterministic, "The same bits in every run, also where updates collide")->group(code);
   app.add_flag("--unchecked-indices", flags.unchecked_indices, "Drop the range tests of indices")->group(code);
   value(app, "--scatter", "HOW",
-        "How updates are spread: auto, direct (an atomic each), shared (tables in shared memory), lists (of each row's updates)",
+        "How updates are spread: auto, direct (an atomic each), shared (tables in shared memory), cached (tables of a part of the target), "
+        "lists (of each row's updates)",
         [&flags](const std::string& s) {
           flags.scatter = choose("--scatter", s,
                                  Choices<ScatterSchedule>{{"auto", ScatterSchedule::kAuto},
                                                           {"direct", ScatterSchedule::kDirect},
                                                           {"shared", ScatterSchedule::kShared},
+                                                          {"cached", ScatterSchedule::kCached},
                                                           {"lists", ScatterSchedule::kLists}});
         })
       ->group(code);

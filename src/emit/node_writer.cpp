@@ -158,7 +158,7 @@ int NodeWriter::access_width(const Index& index, const std::vector<Index>& guard
 
 // Vector updates are additions of f32.
 int NodeWriter::access_width(const Store& s) const {
-  if (s.previous.valid()) return 0;
+  if (s.claim) return 0;
   const bool updates = s.update && s.accumulate != Accumulate::kNone;
   if (updates && (part_.table || s.accumulate != Accumulate::kAdd || kernel_.buffers[s.buffer].dtype != DType::kF32)) return 0;
   return access_width(s.index, s.guard);
@@ -227,7 +227,8 @@ std::string NodeWriter::value_text(const Node& n) {
     case Node::kRandom:
       return random_text(graph_[n.op].kind, graph_.attrs(graph_[n.op]), n.dtype, index_text(part_.space, n.index, wide()));
     case Node::kListed:
-      return operands[0] + " + " + list_sum_;
+      return operands[2] + " > " + std::to_string(part_.list->slots) + " ? " + operands[0] + " + " + list_sum_ + " + " + operands[3] +
+             " : " + operands[0] + " + " + list_sum_;
     case Node::kChecked: {
       const std::string value = operands[0];
       if (!n.buffer.valid()) return "(" + std::string(index_type()) + ")" + value;
@@ -306,10 +307,11 @@ const char* update_function(Accumulate how) {
 
 std::string NodeWriter::element_store(const Store& s) const {
   const std::string index = index_text(part_.space, s.index, wide()), value = stored_value(s);
-  if (s.previous.valid()) {
-    const std::string position = index_text(part_.space, s.position, wide());
-    return buffers_[s.previous.index] + "[" + position + "] = atomicExch(&" + buffers_[s.buffer.index] + "[" + index + "], (int)(" +
-           position + "));";
+  if (s.claim) {
+    const Claim& c = *s.claim;
+    return "fs_claim_slot<" + std::to_string(c.slots) + ">(" + buffers_[s.buffer.index] + ", " + buffers_[c.places.index] + ", " +
+           buffers_[c.rest.index] + ", " + buffers_[c.sums.index] + ", " + std::to_string(c.row_elems) + ", (int)(" + index + "), (int)(" +
+           index_text(part_.space, c.item, wide()) + "));";
   }
   if (!s.update) return buffers_[s.buffer.index] + "[" + index + "] = " + value + ";";
   return update_function(s.accumulate) + std::string("(&") + buffers_[s.buffer.index] + "[" + index + "], " + value + ");";

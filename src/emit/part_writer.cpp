@@ -4,6 +4,7 @@
 #include "emit/expression.h"
 #include "emit/line_writer.h"
 #include "emit/node_writer.h"
+#include "emit/rest_writer.h"
 #include "emit/row_writer.h"
 #include "emit/table.h"
 #include "kernel/visit.h"
@@ -81,7 +82,7 @@ class PartWriter : NodeWriter {
     const size_t n = part_.nodes.size();
     std::vector<bool> before(n, false);
     for (size_t i = n; i-- > 0;) {
-      if (i == sum.in[2].index) before[i] = true;
+      if (i == sum.in[2].index || (i == sum.in[1].index && !in_u_[i])) before[i] = true;
       if (!before[i] && !in_u_[i]) continue;
       for (NodeId in : part_.nodes[NodeId(i)].in) before[in.index] = before[in.index] || !in_u_[in.index];
     }
@@ -99,14 +100,14 @@ class PartWriter : NodeWriter {
       line("#pragma unroll");
       line("for (int lane = 0; lane < " + std::to_string(part_.vector) + "; ++lane) " + list_sum_ + " = -0.0f;");
     }
+    const std::string filled = scope_.take("filled"), slots = std::to_string(part_.list->slots);
     line("// The updates of this row, " + ahead + " at a time.");
-    open("for (int " + next + " = " + ref(sum.in[2]) + "; " + next + " >= 0;) {");
+    line("const int " + filled + " = " + ref(sum.in[2]) + " < " + slots + " ? " + ref(sum.in[2]) + " : " + slots + ";");
+    open("for (int " + next + " = 0; " + next + " < " + filled + "; " + next + " += " + ahead + ") {");
     line("int " + item + "[" + ahead + "];");
     line("#pragma unroll");
-    open("for (int u = 0; u < " + ahead + "; ++u) {");
-    line(item + "[u] = " + next + ";");
-    line("if (" + next + " >= 0) " + next + " = " + buffers_[sum.buffer.index] + "[" + next + "];");
-    close();
+    line("for (int u = 0; u < " + ahead + "; ++u) " + item + "[u] = " + next + " + u < " + filled + " ? " + buffers_[sum.buffer.index] +
+         "[" + index_text(part_.space, sum.index, wide()) + " + " + next + " + u] : -1;");
     auto each = [&] {
       line("#pragma unroll");
       open("for (int u = 0; u < " + ahead + "; ++u) {");
@@ -223,6 +224,7 @@ class PartWriter : NodeWriter {
 std::string emit_part(const Graph& graph, const Kernel& kernel, const Part& part, const std::vector<std::string>& buffers,
                       const NameScope& scope, bool contract, const std::string& indent, const std::string& first_block) {
   if (part.line) return emit_line(graph, kernel, part, buffers, scope, contract, indent);
+  if (part.list && part.list->rest.valid()) return emit_rest(graph, kernel, part, buffers, scope, contract, indent);
   if (part.sweep) return emit_rows(graph, kernel, part, buffers, scope, contract, indent);
   return PartWriter(graph, kernel, part, buffers, contract, scope, indent).write(first_block);
 }

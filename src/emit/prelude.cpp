@@ -563,6 +563,47 @@ __device__ __forceinline__ void fs_clear_table(T* table, unsigned size, T start)
   __syncthreads();
 }
 )"},
+    {"fs_add_shared",
+     R"(// *p += v in shared memory, which has an operation for 32-bit integers only: 64 bits are two words and a carry; where a whole warp
+// meets in one float, it adds once.
+template <class T>
+__device__ __forceinline__ void fs_add_shared(T* p, T v) {
+  if constexpr ((T)0.5 == (T)0 && sizeof(T) == 8) {
+    unsigned* words = (unsigned*)p;
+    const unsigned low = (unsigned)v, before = atomicAdd(words, low);
+    const unsigned high = (unsigned)((unsigned long long)v >> 32) + (before + low < before);
+    if (high != 0) atomicAdd(words + 1, high);
+  } else if constexpr ((T)0.5 == (T)0) {
+    atomicAdd(p, v);
+  } else {
+    const unsigned active = __activemask(), at = (unsigned)(unsigned long long)p;
+    if (active == ~0u && __all_sync(active, at == __shfl_sync(active, at, 0))) {
+#pragma unroll
+      for (int step = 16; step > 0; step /= 2) v += __shfl_xor_sync(~0u, v, step);
+      if (threadIdx.x % 32 == 0) atomicAdd(p, v);
+    } else {
+      atomicAdd(p, v);
+    }
+  }
+}
+)"},
+    {"fs_add_cached", R"(// target[at] += v, in the table where its place is at's or free.
+template <int Size, class T>
+__device__ __forceinline__ void fs_add_cached(T* table, unsigned* tags, unsigned at, T v, T* target) {
+  const unsigned place = at % Size;
+  unsigned owner = fs_peek(tags + place);
+  if (owner == ~0u) owner = atomicCAS(tags + place, ~0u, at);
+  if (owner == ~0u || owner == at) fs_add_shared(table + place, v);
+  else fs_atomic_add(target + at, v);
+}
+)"},
+    {"fs_finish_cache", R"(template <int Size, class T>
+__device__ __forceinline__ void fs_finish_cache(const T* table, const unsigned* tags, T* target) {
+  __syncthreads();
+  for (int k = threadIdx.x; k < Size; k += blockDim.x)
+    if (tags[k] != ~0u) fs_atomic_add(target + tags[k], table[k]);
+}
+)"},
     {"fs_same_bits", R"(template <class T>
 __device__ __forceinline__ bool fs_same_bits(T a, T b) {
   if constexpr (sizeof(T) == 8) {
@@ -576,7 +617,8 @@ __device__ __forceinline__ bool fs_same_bits(T a, T b) {
   }
 }
 )"},
-    {"fs_finish_table", R"(// Calls f(element, total of its copies) for the elements of a table that have changed, from element `first` round to it.
+    {"fs_finish_table",
+     R"(// Calls f(element, total of its copies) for the elements of a table that have changed, from element `first` round to it.
 template <int Copies, class T, class F>
 __device__ __forceinline__ void fs_finish_table(const T* table, unsigned size, unsigned first, T start, F f) {
   __syncthreads();
@@ -587,6 +629,29 @@ __device__ __forceinline__ void fs_finish_table(const T* table, unsigned size, u
     for (int copy = 1; copy < Copies; ++copy) total += table[slot * Copies + copy];
     if (!fs_same_bits(total, start)) f(slot, total);
   }
+}
+)"},
+    {"fs_claim_slot",
+     R"(// Update `item` takes the next slot of its row. Where all are taken it goes to the rest, whose number comes first in the list; the
+// first such update of a row clears the row of sums. Lanes that meet in one row count together.
+template <int Slots>
+__device__ __forceinline__ void fs_claim_slot(int* counts, int* slots, int* rest, float* sums, long long row_elems, int row, int item) {
+  const unsigned active = __activemask(), peers = __match_any_sync(active, row), below = (1u << threadIdx.x % 32) - 1;
+  const int leader = __ffs(peers) - 1;
+  int slot = 0;
+  if ((peers & below) == 0) slot = atomicAdd(counts + row, __popc(peers));
+  slot = __shfl_sync(peers, slot, leader) + __popc(peers & below);
+  if (slot < Slots) {
+    slots[(long long)row * Slots + slot] = item;
+    return;
+  }
+  const unsigned left = __activemask();
+  int at = 0;
+  if ((left & below) == 0) at = atomicAdd(rest, __popc(left));
+  at = __shfl_sync(left, at, __ffs(left) - 1) + __popc(left & below);
+  rest[1 + at] = item;
+  if (slot == Slots)
+    for (long long k = 0; k < row_elems; ++k) sums[row * row_elems + k] = 0;
 }
 )"},
     {"fs_inverse", R"(// 1 / b for fs_divide, or NaN where that could not rely on it.
@@ -749,7 +814,8 @@ __device__ __forceinline__ A fs_scan_lanes(A a) {
   return a;
 }
 )"},
-    {"fs_scan_warp", R"(// What comes before each lane, `total` first, and unless Exclusive its own state. `total` takes in those of the whole warp.
+    {"fs_scan_warp",
+     R"(// What comes before each lane, `total` first, and unless Exclusive its own state. `total` takes in those of the whole warp.
 template <bool Exclusive, class A>
 __device__ __forceinline__ A fs_scan_warp(A a, A& total) {
   const int lane = threadIdx.x % 32;

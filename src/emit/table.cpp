@@ -40,6 +40,7 @@ TableText::TableText(const Kernel& kernel, const Part& part, const std::string& 
       value_(value),
       type_(table_.counts ? "unsigned" : storage_type(dtype_)),
       name_(scope.take(table_.counts ? "counts" : "table")),
+      tags_(table_.cached ? scope.take("tags") : ""),
       turn_(scope.take("turn")),
       first_(table_.slices > 1 ? scope.take("first") : ""),
       slot_(table_.slices > 1 ? scope.take("slot") : "") {}
@@ -51,6 +52,10 @@ std::vector<std::string> TableText::start() const {
                                  type_ + " *" + name_ + " = (" + type_ + " *)fs_table;"};
   if (!first_.empty())
     lines.push_back("const unsigned " + first_ + " = blockIdx.x % " + number(table_.slices) + " * " + number(table_.range()) + ";");
+  if (table_.cached) {
+    lines.push_back("unsigned *" + tags_ + " = (unsigned *)(" + name_ + " + " + number(table_.size) + ");  // whose places these are");
+    lines.push_back("fs_clear_table(" + tags_ + ", " + number(table_.size) + ", ~0u);");
+  }
   lines.push_back("fs_clear_table(" + name_ + ", " + number(table_.range() * table_.copies) + ", (" + type_ + ")" + initial() + ");");
   return lines;
 }
@@ -67,7 +72,10 @@ std::string TableText::element(const std::string& slot) const {
 }
 
 std::string TableText::update(const std::string& index, const std::string& value) const {
-  const std::string function = table_.counts ? "atomicAdd" : update_function(store_.accumulate);
+  if (table_.cached)
+    return "fs_add_cached<" + number(table_.size) + ">(" + name_ + ", " + tags_ + ", " + index + ", " + value + ", " + target_ + ");";
+  const bool adds = store_.accumulate == Accumulate::kAdd;
+  const std::string function = table_.counts ? "atomicAdd" : adds ? "fs_add_shared" : update_function(store_.accumulate);
   auto text = [&](const std::string& slot) { return function + "(&" + element(slot) + ", " + (table_.counts ? "1u" : value) + ");"; };
   if (first_.empty()) return text(index);
   return "if (const unsigned " + slot_ + " = (unsigned)(" + index + ") - " + first_ + "; " + slot_ + " < " + number(table_.range()) + ") " +
@@ -75,6 +83,7 @@ std::string TableText::update(const std::string& index, const std::string& value
 }
 
 std::vector<std::string> TableText::finish() const {
+  if (table_.cached) return {"fs_finish_cache<" + number(table_.size) + ">(" + name_ + ", " + tags_ + ", " + target_ + ");"};
   std::string value = "x";
   if (table_.counts && is_float(dtype_)) value = "(" + std::string(storage_type(dtype_)) + ")x * " + value_;
   else if (table_.counts && value_ == "1") value = "(" + std::string(storage_type(dtype_)) + ")x";

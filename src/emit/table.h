@@ -30,7 +30,7 @@ class TableText {
   const Store& store_;
   int64_t teams_;
   DType dtype_;
-  std::string target_, value_, type_, name_, turn_, first_, slot_;
+  std::string target_, value_, type_, name_, tags_, turn_, first_, slot_;
 };
 
 }  // namespace fusec

@@ -31,8 +31,8 @@ struct Node {
     kIndex,     // iota `op`: start + step · index
     kRandom,    // uniform or normal `op`, element number `index`
     kChecked,   // in[0] as an index of a dimension of size `extent`; where it is none: `extent`, and `buffer` records that
-    kItem,      // the update that the list has come to
-    kListed,    // in[0] + Σ in[1] over the updates of a list, whose first is in[2] and whose links are in `buffer`
+    kItem,      // an update that a list names
+    kListed,    // in[0] + Σ in[1] over the first in[2] updates in the row's slots, buffer[index]…, + in[3] where in[2] exceeds them
     kReduce,    // result `result` of reduction `op`: accumulator `accumulator`, after its sweep
   } kind = kConstant;
   DType dtype = DType::kF32;
@@ -47,6 +47,15 @@ struct Node {
   uint32_t check = 0;  // kChecked: 1 + position in Program::checks; `index` is the element's number in the index operand
 };
 
+// Slots for the updates of each row of a scatter's target. Updates that find none are listed in `rest`, after their number, and the
+// first of them clears the row of `sums`.
+struct Claim {
+  Index item;
+  int slots = 4;
+  int64_t row_elems = 1;  // of sums
+  BufferId places, rest, sums;
+};
+
 struct Store {
   BufferId buffer;
   Index index;
@@ -56,9 +65,8 @@ struct Store {
   // An update of what lies there, by any number of threads at once (`accumulate` kNone: by one of them).
   bool update = false;
   Accumulate accumulate = Accumulate::kNone;
-  // A link of a list: `position` takes the place of what lies there, which goes to previous[position].
-  BufferId previous;
-  Index position;
+  // Update `item` takes the next slot of its row, whose updates buffer[index] counts.
+  std::optional<Claim> claim;
 };
 
 // Tiled transpose: a block covers `rows` × `columns` elements, columns along the stores' innermost axis and rows along the innermost
@@ -127,6 +135,7 @@ struct Table {
   int64_t size = 0;           // elements of the target, contiguous
   int slices = 1;             // blocks that share a table: each reads all updates and takes those of its range
   int copies = 1;             // of each element: neighbouring threads use neighbouring copies
+  bool cached = false;        // for a large target: `size` places of the table, each for the element that comes to it first
   bool counts = false;        // all updates add one constant: they are counted, in 32 bits
   DType dtype = DType::kF32;  // of an element, where they are not counted
   GridTerm updates;           // blocks of updates, which the tables take in turns
@@ -134,10 +143,15 @@ struct Table {
   int element_bytes() const { return counts ? 4 : bytes_of(dtype); }
 };
 
-// A sum over the updates of each row of a scatter's target, which a list names.
+// Updates that a list names: those in the slots of a row, summed up by one thread for each element of it (`sum`), or those that found no
+// slot (`rest`), so many of them for a thread, which adds up neighbours that meet in one row.
 struct List {
   NodeId item, sum;
+  int slots = 4;
+  BufferId rest;
+  NodeId row;                       // of an item of the rest
   static constexpr int kAhead = 4;  // items whose loads are in flight together
+  static constexpr int kRest = 16;  // items of the rest a thread
 };
 
 // One iteration space of a kernel: a range of its blocks.

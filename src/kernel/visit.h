@@ -16,7 +16,7 @@ void for_each_index(PartType& part, F&& f) {
   }
   for (auto& s : part.stores) {
     f(s.index);
-    f(s.position);
+    if (s.claim) f(s.claim->item);
     for (auto& g : s.guard) f(g);
   }
   if (!part.sweep) return;

@@ -15,8 +15,9 @@ void for_each_buffer(PartType& part, F&& f) {
     if (n.buffer.valid()) f(n.buffer);
   for (auto& s : part.stores) {
     f(s.buffer);
-    if (s.previous.valid()) f(s.previous);
+    if (s.claim) f(s.claim->places), f(s.claim->rest), f(s.claim->sums);
   }
+  if (part.list && part.list->rest.valid()) f(part.list->rest);
   if (part.line && part.line->source.valid()) f(part.line->source);
   if (!part.sweep) return;
   for (auto& a : part.sweep->accumulators)

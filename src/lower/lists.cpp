@@ -1,17 +1,36 @@
 #include "lower/lists.h"
 
+#include <algorithm>
+#include <bit>
 #include <limits>
 
+#include "kernel/visit.h"
 #include "lower/schedule.h"
 
 namespace fusec {
 
 namespace {
 
-constexpr int64_t kShortestRow = 16;  // elements
-constexpr int64_t kLongestList = 32;  // updates a row, on average
+constexpr int64_t kShortestRow = 16, kLongestRow = 16384;  // elements; (the first update without a slot clears its row)
+constexpr int64_t kMostUpdates = 32;                       // a row, on average
 
 int64_t rows_of(const Graph& graph, const Op& op) { return graph[op.in[0].value].shape[static_cast<size_t>(graph.attrs(op).dim)].value(); }
+int64_t row_elems(const Graph& graph, const Op& op) { return element_count(graph[op.in[0].value].shape).value() / rows_of(graph, op); }
+int64_t updates_of(const Graph& graph, const Op& op) { return graph[op.in[1].value].shape[0].value(); }
+
+void add_zeros(BufferId buffer, const Size& extent, Part part, Kernel& kernel) {
+  const AtomId i = part.space.add_variable("i0", extent);
+  part.dims = {i};
+  Node zero;
+  zero.dtype = DType::kI32;
+  zero.constant = Literal{int64_t{0}};
+  Store store;
+  store.buffer = buffer;
+  store.index = part.space.variable(i);
+  store.value = part.nodes.push(std::move(zero));
+  part.stores.push_back(std::move(store));
+  kernel.parts.push_back(std::move(part));
+}
 
 }  // namespace
 
@@ -21,46 +40,82 @@ bool can_list(const Graph& graph, OpId id) {
   if (graph[op.out[0]].dtype != DType::kF32) return false;
   const Size elems = element_count(graph[op.in[0].value].shape), updates = graph[op.in[1].value].shape[0];
   if (!elems.is_constant() || !updates.is_constant() || elems.is(0) || updates.is(0)) return false;
-  return updates.value() <= std::numeric_limits<int32_t>::max() && elems.value() / rows_of(graph, op) >= kShortestRow;
+  constexpr int64_t kMost = std::numeric_limits<int32_t>::max() / 128;
+  return updates.value() <= kMost && rows_of(graph, op) > 1 && rows_of(graph, op) <= kMost && row_elems(graph, op) <= kLongestRow;
 }
 
 bool should_list(const Graph& graph, OpId id) {
   const Op& op = graph[id];
-  return graph[op.in[1].value].shape[0].value() <= kLongestList * rows_of(graph, op);
+  return updates_of(graph, op) <= kMostUpdates * rows_of(graph, op) && row_elems(graph, op) >= kShortestRow;
 }
 
-void lower_list_starts(const KernelInput& input, OpId id, BufferId first, Kernel& kernel) {
-  Part part(input.graph.symbols);
-  const AtomId row = part.space.add_variable("i0", Size(rows_of(input.graph, input.graph[id])));
-  part.dims = {row};
-  Node none;
-  none.dtype = DType::kI32;
-  none.constant = Literal{int64_t{-1}};
-  Store store;
-  store.buffer = first;
-  store.index = part.space.variable(row);
-  store.value = part.nodes.push(std::move(none));
-  part.stores.push_back(std::move(store));
-  kernel.parts.push_back(std::move(part));
+int slots_of(const Graph& graph, OpId id) {
+  const int64_t average = updates_of(graph, graph[id]) / rows_of(graph, graph[id]);
+  return static_cast<int>(std::clamp<uint64_t>(std::bit_ceil(static_cast<uint64_t>(2 * average)), 4, 64));
+}
+
+void lower_list_starts(const KernelInput& input, OpId id, const ListPlace& list, Kernel& kernel) {
+  add_zeros(list.counts, Size(rows_of(input.graph, input.graph[id])), Part(input.graph.symbols), kernel);
+  add_zeros(list.rest, Size(1), Part(input.graph.symbols), kernel);
   schedule_parts(input.graph, input.target, kernel);
 }
 
-void lower_list_links(const KernelInput& input, OpId id, const ListPlace& list, Kernel& kernel) {
+void lower_list_claims(const KernelInput& input, OpId id, const ListPlace& list, Kernel& kernel) {
   const Op& op = input.graph[id];
   Part part(input.graph.symbols);
   const AtomId update = part.space.add_variable("i0", input.graph[op.in[1].value].shape[0]);
   part.dims = {update};
   Tracer tracer(input.graph, input.computed, input.place, input.check, part);
   Store store;
-  store.buffer = list.first;
-  store.previous = list.next;
-  store.position = part.space.variable(update);
-  store.index = tracer.index_at(id, op.in[1].value, {store.position}, Size(rows_of(input.graph, op)), store.guard);
-  store.value = tracer.literal(Literal{int64_t{0}}, DType::kI32);
+  store.buffer = list.counts;
   store.update = true;
+  Claim claim;
+  claim.item = part.space.variable(update);
+  claim.slots = list.slots;
+  claim.row_elems = row_elems(input.graph, op);
+  claim.places = list.places, claim.rest = list.rest, claim.sums = list.sums;
+  store.index = tracer.index_at(id, op.in[1].value, {claim.item}, Size(rows_of(input.graph, op)), store.guard);
+  store.value = tracer.literal(Literal{int64_t{0}}, DType::kI32);
+  store.claim = std::move(claim);
   part.stores.push_back(std::move(store));
   kernel.parts.push_back(std::move(part));
   schedule_parts(input.graph, input.target, kernel);
+}
+
+void lower_list_rest(const KernelInput& input, OpId id, const ListPlace& list, Kernel& kernel) {
+  const Op& op = input.graph[id];
+  const size_t dim = static_cast<size_t>(input.graph.attrs(op).dim);
+  const Shape& shape = input.graph[op.in[0].value].shape;
+  Part part(input.graph.symbols);
+  const Size updates = input.graph[op.in[1].value].shape[0];
+  part.dims.push_back(part.space.add_variable("piece", Size((updates.value() + List::kRest - 1) / List::kRest)));
+  std::vector<Index> indices(shape.size());
+  for (size_t d = 0; d < shape.size(); ++d) {
+    if (d == dim || shape[d].is(1)) continue;
+    part.dims.push_back(part.space.add_variable("i" + std::to_string(d), shape[d]));
+    indices[d] = part.space.variable(part.dims.back());
+  }
+  Tracer tracer(input.graph, input.computed, input.place, input.check, part);
+  const Index item = tracer.listed(id, updates);
+  part.list->rest = list.rest;
+  Store store;
+  store.buffer = list.sums;
+  store.update = true;
+  store.accumulate = Accumulate::kAdd;
+  std::vector<Index> target = indices;
+  target[dim] = tracer.index_at(id, op.in[1].value, {item}, shape[dim], store.guard);
+  store.guard.clear();  // (no other update is listed)
+  store.index = tracer.in_rows(target, shape, dim);
+  indices[dim] = item;
+  store.value = op.in[2].is_value() ? tracer.value_at(op.in[2].value, indices) : tracer.literal(*op.in[2].literal, DType::kF32);
+  part.list->row = part.space[target[dim].terms[0].first].node;
+  part.list->sum = store.value;
+  part.stores.push_back(std::move(store));
+  kernel.parts.push_back(std::move(part));
+  schedule_parts(input.graph, input.target, kernel);
+  kernel.block = 128;
+  const int64_t threads = kernel.parts[0].grid.elems.is_constant() ? kernel.parts[0].grid.elems.value() : 0;
+  kernel.parts[0].grid = {Size(std::clamp<int64_t>((threads + kernel.block - 1) / kernel.block, 1, 8 * input.target.multiprocessors)), 1};
 }
 
 }  // namespace fusec

@@ -1,6 +1,7 @@
 #include "lower/lower.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 
@@ -251,7 +252,10 @@ class Lowering {
     if (options_.scatter != ScatterSchedule::kAuto && options_.scatter != ScatterSchedule::kLists) return false;
     if (!can_list(graph_, op) || (options_.scatter == ScatterSchedule::kAuto && !should_list(graph_, op))) return false;
     const ValueId v = graph_[op].out[0];
-    if (std::any_of(wanted.begin(), wanted.end(), [&](const Destination& d) { return d.value == v; })) return false;
+    auto in_place = [&](const Destination& d) {
+      return d.value == v && d.arg.kind == KernelArg::kOutput && graph_.outputs[d.arg.index].alias.has_value();
+    };
+    if (std::any_of(wanted.begin(), wanted.end(), in_place)) return false;
     std::set<ValueId> after{v};
     for (OpId user : ops_before(computed, wanted)) {
       const OpCategory category = info(graph_[user].kind).category;
@@ -268,27 +272,27 @@ class Lowering {
   void lower_listed(uint32_t id, const IdVec<ValueId, bool>& computed, OpId op) {
     const Shape& shape = graph_[graph_[op].in[0].value].shape;
     const Size rows = shape[static_cast<size_t>(graph_.attrs(graph_[op]).dim)], updates = graph_[graph_[op].in[1].value].shape[0];
-    const Size bytes(bytes_of(DType::kI32));
-    lists_[op] = {new_workspace(rows * bytes, id, id), new_workspace(updates * bytes, id, id)};
-    for (const bool starts : {true, false}) {
+    const Size bytes(bytes_of(DType::kI32)), slots(slots_of(graph_, op));
+    lists_[op] = {new_workspace(rows * bytes, id, id), new_workspace(rows * slots * bytes, id, id),
+                  new_workspace((updates + 1) * bytes, id, id), new_workspace(element_count(shape) * bytes, id, id)};
+    for (const auto& lower_step : {lower_list_starts, lower_list_claims, lower_list_rest}) {
       Draft draft;
       draft.kernel.segment = id;
       const KernelInput input = input_for(id, computed, draft, {});
-      const ListPlace list = list_place(op, draft, true);
-      if (starts) lower_list_starts(input, op, list.first, draft.kernel);
-      else lower_list_links(input, op, list, draft.kernel);
+      lower_step(input, op, list_place(op, draft, true), draft.kernel);
       add_kernel(std::move(draft.kernel));
     }
   }
 
   ListPlace list_place(OpId op, Draft& draft, bool written) const {
-    auto buffer = [&](const KernelArg& arg, const char* name) {
-      Buffer b{arg, DType::kI32, name};
-      b.read = !written, b.written = written;
+    auto buffer = [&](const KernelArg& arg, DType dtype, const char* name) {
+      Buffer b{arg, dtype, name};
+      b.read = true, b.written = written;
       return draft.kernel.buffers.push(std::move(b));
     };
-    const auto& [first, next] = lists_.at(op);
-    return {buffer(first, "first_update"), buffer(next, "next_update")};
+    const std::array<KernelArg, 4>& at = lists_.at(op);
+    return {buffer(at[0], DType::kI32, "counts"), buffer(at[1], DType::kI32, "slots"), buffer(at[2], DType::kI32, "rest"),
+            buffer(at[3], DType::kF32, "sums"), slots_of(graph_, op)};
   }
 
   Destination scatter_destination(uint32_t id, const Segment& segment, OpId op, const std::vector<Destination>& wanted) {
@@ -599,7 +603,7 @@ class Lowering {
   std::map<uint32_t, int> kernels_of_segment_;
   std::map<OpId, uint32_t> check_numbers_;
   std::map<ValueId, Destination> scatter_places_;
-  std::map<OpId, std::pair<KernelArg, KernelArg>> lists_;  // first, next
+  std::map<OpId, std::array<KernelArg, 4>> lists_;  // as in ListPlace
 };
 
 }  // namespace

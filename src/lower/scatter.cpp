@@ -143,7 +143,7 @@ void lower_scatter(const KernelInput& input, OpId op, BufferId target, const std
   schedule_parts(input.graph, input.target, kernel);
   const Shape& target_shape = input.graph[input.graph[op].in[0].value].shape;
   if (schedule != ScatterSchedule::kDirect && strides == row_major_strides(target_shape))
-    make_table(input.target, element_count(target_shape), schedule == ScatterSchedule::kShared, kernel);
+    make_table(input.target, element_count(target_shape), schedule, kernel);
 }
 
 }  // namespace fusec

@@ -105,7 +105,8 @@ constexpr int kBlock = 128, kTileBlock = 256;  // threads
 int choose_vector(const Graph& graph, const Target& target, const Part& part, const Kernel& kernel) {
   if (index_depth(part) > kMaxInlineDepth) return 1;  // such indices are computed once, by name
   const AtomId x = part.dims.back();
-  if (part.list && part.space.depends_on(part.nodes[part.nodes[part.list->sum].in[2]].index, x)) return 1;  // (a thread follows one list)
+  if (part.list && (part.list->rest.valid() ? x == part.dims[0] : part.space.depends_on(part.nodes[part.list->sum].index, x)))
+    return 1;  // (a thread follows one list)
   const Size extent = part.space.extent(x);
   int width = static_cast<int>(std::bit_floor(static_cast<unsigned>(std::max(1, preferred_vector(part, kernel, x) / part.copies))));
   const int64_t cost = instructions(graph, part);

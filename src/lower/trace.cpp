@@ -470,34 +470,56 @@ void Tracer::recipe_gather(OpId id, const Request& request, Recipe& out) {
   };
 }
 
+Index Tracer::in_rows(std::vector<Index> indices, const Shape& shape, size_t dim) {
+  Shape rows = shape;
+  std::rotate(rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(dim), rows.begin() + static_cast<std::ptrdiff_t>(dim) + 1);
+  std::rotate(indices.begin(), indices.begin() + static_cast<std::ptrdiff_t>(dim), indices.begin() + static_cast<std::ptrdiff_t>(dim) + 1);
+  return linear(indices, rows);
+}
+
+Index Tracer::listed(OpId op, const Size& extent) {
+  FUSEC_CHECK(!part_.list, "two lists in one part");
+  part_.list.emplace();
+  part_.serial = part_.space.add_variable("u", Size(List::kAhead));
+  Node item;
+  item.kind = Node::kItem;
+  item.dtype = DType::kI32;
+  item.op = op;
+  item.index = part_.space.variable(part_.serial);
+  part_.list->item = intern(std::move(item));
+  return part_.space.variable(part_.space.add_data(part_.list->item, extent, {part_.serial}));
+}
+
 void Tracer::recipe_listed(OpId id, const Request& request, Recipe& out) {
   const Op& op = graph_[id];
   const size_t dim = static_cast<size_t>(graph_.attrs(op).dim);
   const ListPlace list = list_(id);
-  FUSEC_CHECK(!part_.list, "two lists in one part");
-  part_.list.emplace();
-  if (!part_.serial.valid()) part_.serial = part_.space.add_variable("u", Size(List::kAhead));
-  Node item;
-  item.kind = Node::kItem;
-  item.dtype = DType::kI32;
-  item.op = id;
-  item.index = part_.space.variable(part_.serial);
-  part_.list->item = intern(std::move(item));
-  const AtomId update = part_.space.add_data(part_.list->item, graph_[op.in[1].value].shape[0], {part_.serial});
   std::vector<Index> indices = lists_[request.tuple];
-  Node first;
-  first.kind = Node::kLoad;
-  first.dtype = DType::kI32;
-  first.buffer = list.first;
-  first.index = indices[dim];
-  first.guard = lists_[request.guard];
+  const Index item = listed(id, graph_[op.in[1].value].shape[0]), row = indices[dim];
+  part_.list->slots = list.slots;
+  auto load = [&](BufferId buffer, DType dtype, Index index) {
+    Node n;
+    n.kind = Node::kLoad;
+    n.dtype = dtype;
+    n.buffer = buffer;
+    n.index = std::move(index);
+    n.guard = lists_[request.guard];
+    return n;
+  };
+  const NodeId count = intern(load(list.counts, DType::kI32, row));
+  const Size limit = graph_[op.in[1].value].shape[0] + 1;
+  Node rest = load(list.sums, DType::kF32, in_rows(indices, graph_[op.in[0].value].shape, dim));
+  const std::vector<AtomId> variables = variables_of_nodes(part_, rows_ ? rows_->positions : std::vector<AtomId>{})[count.index];
+  rest.guard.push_back(part_.space.variable(part_.space.add_data(count, limit, variables)) - Index(Size(list.slots + 1)));
   out.node.kind = Node::kListed;
-  out.node.buffer = list.next;
+  out.node.buffer = list.places;
+  out.node.index = row * Size(list.slots);
   out.operands.push_back(ask(op.in[0].value, indices, request.guard));
-  indices[dim] = part_.space.variable(update);
+  indices[dim] = item;
   if (op.in[2].is_value()) out.operands.push_back(ask(op.in[2].value, std::move(indices), request.guard));
   else out.operands.push_back(constant(*op.in[2].literal, out.node.dtype));
-  out.operands.push_back({true, {}, intern(std::move(first))});
+  out.operands.push_back({true, {}, count});
+  out.operands.push_back({true, {}, intern(std::move(rest))});
 }
 
 NodeId Tracer::finish_reduction(Recipe& r) {

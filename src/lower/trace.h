@@ -24,9 +24,10 @@ struct CheckPlace {
   uint32_t number = 0;
 };
 
-// Updates by lists: of each row the first, of each update the next.
+// Updates by lists: how many each row has, its slots, the updates that found none, and their sums, a row's elements side by side.
 struct ListPlace {
-  BufferId first, next;
+  BufferId counts, places, rest, sums;
+  int slots = 4;
 };
 
 // Reductions inside a trace: their results belong to rows, their operands to the positions of a row.
@@ -67,6 +68,10 @@ class Tracer {
   NodeId literal(const Literal& literal, DType dtype) { return constant(literal, dtype).node; }
   // The element of `op`'s index operand at `indices`, as an index of a dimension of size `extent`; `guard` is what holds where it is one.
   Index index_at(OpId op, ValueId index, std::vector<Index> indices, const Size& extent, std::vector<Index>& guard);
+  // Position with the dimension `dim` outermost.
+  Index in_rows(std::vector<Index> indices, const Shape& shape, size_t dim);
+  // An update that a list names, as an index of `extent` updates.
+  Index listed(OpId op, const Size& extent);
   // Position in row-major order.
   Index linear(const std::vector<Index>& indices, const Shape& shape);
 

@@ -229,7 +229,7 @@ class Program:
 
 # Order of threads, byte in fresh memory, and where the workspace lies: together each wrong order and each byte that nothing wrote shows.
 RUNS = [(0, 0xFF, "separate"), (1, 0x5A, "arena")]
-SCATTER_SCHEDULES = ["direct", "shared", "lists"]
+SCATTER_SCHEDULES = ["direct", "shared", "cached", "lists"]
 MORE_RUNS = RUNS + [(n, 0x33, "separate") for n in (2, 3)]
 
 

@@ -1,0 +1,102 @@
+#include "emit/rest_writer.h"
+
+#include "emit/expression.h"
+#include "emit/node_writer.h"
+#include "kernel/visit.h"
+
+namespace fusec {
+
+namespace {
+
+std::string number(int64_t n) { return std::to_string(n); }
+
+class RestWriter : NodeWriter {
+ public:
+  RestWriter(const Graph& graph, const Kernel& kernel, const Part& part, const std::vector<std::string>& buffer_names, bool contract,
+             NameScope scope, std::string indent)
+      : NodeWriter(graph, kernel, part, buffer_names, contract, std::move(scope), std::move(indent)), store_(part_.stores[0]) {
+    repeats_ = true;
+    const std::vector<bool> free_u = independent_nodes(part_, part_.serial);
+    const std::vector<bool> free_lane = part_.lane.valid() ? independent_nodes(part_, part_.lane) : std::vector<bool>(free_u.size(), true);
+    for (size_t i = 0; i < free_u.size(); ++i) {
+      in_u_.push_back(!free_u[i]);
+      in_lane_.push_back(!free_lane[i]);
+    }
+    prepare();
+    for (size_t i = 0; i < in_u_.size(); ++i) used_later_[i] = used_later_[i] || !in_u_[i];
+    row_ = scope_.take("row"), sum_ = scope_.take("sum"), left_ = scope_.take("left"), begin_ = scope_.take("begin");
+    for (size_t i = 0; i < part_.space.size(); ++i)  // (the store alone is at this index)
+      if (const Atom& a = part_.space[AtomId(i)]; a.kind == Atom::kData && a.node == part_.list->row) part_.space.set_name(AtomId(i), row_);
+  }
+
+  std::string write() {
+    const std::string rest = buffers_[part_.list->rest.index], each = number(List::kRest), ahead = number(List::kAhead),
+                      type = index_type();
+    const Size inner = *iterations(part_).exact_quotient(part_.space.extent(part_.dims[0]));
+    const std::string width = size_text(inner, graph_.symbols, wide());
+    line("const " + type + " " + left_ + " = " + rest + "[0];");
+    open("for (" + type + " t = " + (wide() ? "(long long)" : "") + "blockIdx.x * " + number(kernel_.block) + " + threadIdx.x; t < (" +
+         left_ + " + " + number(List::kRest - 1) + ") / " + each + " * " + width +
+         "; t += " + number(int64_t{kernel_.block} * part_.grid.elems.value()) + ") {");
+    declare_dims(part_.dims, "t");
+    const bool lanes = part_.lane.valid();
+    const std::string vec = lanes ? "Vec<float, " + number(part_.vector) + "> " : "float ";
+    line(type + " " + row_ + " = 0;");
+    line(vec + sum_ + ";  // of updates of this row, where there were any");
+    line("bool any = false;");
+    const std::string first = part_.space[part_.dims[0]].name + " * " + each, item = names_[part_.list->item.index];
+    open("for (" + type + " " + begin_ + " = " + first + "; " + begin_ + " < " + first + " + " + each + "; " + begin_ + " += " + ahead +
+         ") {");
+    line("int " + item + "[" + ahead + "];");
+    line("#pragma unroll");
+    line("for (int u = 0; u < " + ahead + "; ++u) " + item + "[u] = " + begin_ + " + u < " + left_ + " ? " + rest + "[1 + " + begin_ +
+         " + u] : -1;");
+    auto all = [](size_t) { return true; };
+    auto each_item = [&] {
+      line("#pragma unroll");
+      open("for (int u = 0; u < " + ahead + "; ++u) {");
+      line("if (" + item + "[u] < 0) break;");
+    };
+    write_loads(false, all, {});
+    write_scope({false, all, {}, {}});
+    write_loads(true, all, each_item);
+    each_item();
+    open("if (!any || " + row_ + " != " + ref(part_.list->row) + ") {");
+    flush();
+    line(row_ + " = " + ref(part_.list->row) + ";");
+    clear();
+    line("any = true;");
+    close();
+    write_scope({true, all, {}, {sum_ + (lanes ? ".at[lane]" : "") + " += " + ref(store_.value) + ";"}});
+    close();
+    close();
+    flush();
+    close();
+    return std::move(out_);
+  }
+
+ private:
+  void clear() {
+    if (!part_.lane.valid()) return line(sum_ + " = -0.0f;");
+    line("#pragma unroll");
+    line("for (int lane = 0; lane < " + number(part_.vector) + "; ++lane) " + sum_ + ".at[lane] = -0.0f;");
+  }
+
+  void flush() {
+    if (!part_.lane.valid()) return line("if (any) fs_atomic_add(" + address(store_.buffer, store_.index) + ", " + sum_ + ");");
+    const int width = std::max(1, access_width(store_.index, {}));
+    line("if (any) fs_atomic_add_all<" + number(width) + ">(" + address(store_.buffer, without_lane(store_.index)) + ", " + sum_ + ");");
+  }
+
+  const Store& store_;
+  std::string row_, sum_, left_, begin_;
+};
+
+}  // namespace
+
+std::string emit_rest(const Graph& graph, const Kernel& kernel, const Part& part, const std::vector<std::string>& buffers,
+                      const NameScope& scope, bool contract, const std::string& indent) {
+  return RestWriter(graph, kernel, part, buffers, contract, scope, indent).write();
+}
+
+}  // namespace fusec
