@@ -89,7 +89,11 @@ std::string of_lane(const std::string& text, int k) {
 std::string TableText::update(const std::string& index, const std::string& value) const {
   // Where the updates of a thread meet, those of its warp may.
   const std::string meets = lanes_ > 1 ? of_lane(index, 0) + " == " + of_lane(index, lanes_ - 1) : "true";
-  const std::string function = table_.counts ? "atomicAdd" : is_joined() ? "fs_add_shared" : shared_update_function(store_.accumulate);
+  const bool adds = store_.accumulate == Accumulate::kAdd;
+  const std::string function = table_.counts ? "atomicAdd"
+                               : is_joined() ? "fs_add_shared"
+                               : adds        ? "fs_atomic_add"
+                                             : shared_update_function(store_.accumulate);
   auto text = [&](const std::string& slot) {
     return function + "(&" + element(slot) + ", " + (table_.counts ? "1u" : value) + (is_joined() ? ", " + slot + ", " + meets : "") + ");";
   };
