@@ -92,7 +92,7 @@ class Lowering {
         if (buffer.arg.kind != KernelArg::kWorkspace) continue;
         const WorkspaceBuffer& w = program_.workspace[buffer.arg.index];
         FUSEC_CHECK(w.first_segment <= kernel.segment && kernel.segment <= w.last_segment,
-                    "'" + buffer.name + "' in workspace is used by segment " + std::to_string(kernel.segment) + ", after it was given up");
+                    "'" + buffer.value + "' in workspace is used by segment " + std::to_string(kernel.segment) + ", after it was given up");
       }
   }
 
