@@ -72,8 +72,11 @@ struct CompileCommand {
   std::vector<EmitKind> emit;      // empty: the default set (.cu, .h, PTX, manifest, report)
   std::vector<std::string> archs;  // "sm_90"; empty: the GPU here, else sm_80
   CompileFlags flags;
-  bool report_markdown = true;  // the report for people, beside the JSON one
-  bool json = false;            // one object about what was written, on stdout
+  bool report_markdown = true, report_html = false;  // the reports for people, beside the JSON one
+  std::string measured;                              // what `run --bench --json` printed, for the HTML report
+  bool layers = false;                               // places of the HTML report's drawing: not by dot
+  int64_t jobs = 0;                                  // graphs at a time; 0: as many as there are cores
+  bool json = false;                                 // one object about what was written, on stdout
 };
 int run_compile(const CompileCommand& command);
 
@@ -91,6 +94,17 @@ struct RunCommand {
 };
 int run_run(const RunCommand& command);
 
+struct ExplainCommand {
+  Console console;
+  std::string graph;
+  std::vector<std::string> values;    // names of values, or numbers of segments; empty: everything
+  std::vector<std::string> what_ifs;  // "A+B", "A/B", "A/"
+  std::string arch;                   // "": the GPU here, else sm_80
+  CompileFlags flags;
+  bool json = false;
+};
+int run_explain(const ExplainCommand& command);
+
 struct ReduceCommand {
   Console console;
   std::string graph;
@@ -101,11 +115,44 @@ struct ReduceCommand {
 };
 int run_reduce(const ReduceCommand& command);
 
+struct DiffCommand {
+  Console console;
+  std::vector<std::string> sides;  // two: graph files, reports, folders; "-" for one
+  DimOverrides dims;
+  std::string arch;  // "": that of a report among the sides, else sm_80
+  bool json = false, markdown = false, brief = false;
+  enum Only : uint8_t { kAll, kGraph, kSegments, kCost } only = kAll;
+  std::vector<std::string> fail_on;  // rules
+};
+int run_diff(const DiffCommand& command);
+
+struct BenchDiffCommand {
+  Console console;
+  std::vector<std::string> files;  // two: old, new; "-" for one
+  double threshold = 3;            // percent
+  bool allow_missing = false;
+  bool json = false;
+};
+int run_bench_diff(const BenchDiffCommand& command);
+
 struct EnvCommand {
   Console console;
   bool json = false;
 };
 int run_env(const EnvCommand& command);
+
+struct CommandPages;  // cli/command_pages.h
+
+struct CompletionsCommand {
+  std::string shell;  // bash, zsh, fish
+};
+int run_completions(const CompletionsCommand& command, const CommandPages& pages);
+
+struct ManCommand {
+  std::string page;  // a command; "": fusec itself
+  std::string out;   // a folder for all pages; "": one page on stdout
+};
+int run_man(const ManCommand& command, const CommandPages& pages);
 
 struct VersionCommand {
   bool json = false;

@@ -287,9 +287,11 @@ class Lowering {
   void lower_listed(uint32_t id, const IdVec<ValueId, bool>& computed, OpId op) {
     const Shape& shape = graph_[graph_[op].in[0].value].shape;
     const Size rows = shape[static_cast<size_t>(graph_.attrs(graph_[op]).dim)], updates = graph_[graph_[op].in[1].value].shape[0];
-    const Size bytes(bytes_of(DType::kI32)), slots(slots_of(graph_, op));
-    lists_[op] = {new_workspace(rows * bytes, id, id), new_workspace(rows * slots * bytes, id, id),
-                  new_workspace((updates + 1) * bytes, id, id), new_workspace(element_count(shape) * bytes, id, id)};
+    const Size bytes(bytes_of(DType::kI32));
+    ListPlace sizes;
+    size_list(graph_, op, sizes);
+    lists_[op] = {new_workspace(rows * bytes, id, id), new_workspace(rows * Size(sizes.slots) * bytes, id, id),
+                  new_workspace((updates + 1) * bytes, id, id), new_workspace(element_count(shape) * Size(sizes.copies) * bytes, id, id)};
     for (const auto& lower_step : {lower_list_starts, lower_list_claims, lower_list_rest}) {
       Draft draft;
       draft.kernel.segment = id;
@@ -306,8 +308,10 @@ class Lowering {
       return draft.kernel.buffers.push(std::move(b));
     };
     const std::array<KernelArg, 4>& at = lists_.at(op);
-    return {buffer(at[0], DType::kI32, "counts"), buffer(at[1], DType::kI32, "slots"), buffer(at[2], DType::kI32, "rest"),
-            buffer(at[3], DType::kF32, "sums"), slots_of(graph_, op)};
+    ListPlace list{buffer(at[0], DType::kI32, "counts"), buffer(at[1], DType::kI32, "slots"), buffer(at[2], DType::kI32, "rest"),
+                   buffer(at[3], DType::kF32, "sums")};
+    size_list(graph_, op, list);
+    return list;
   }
 
   Destination scatter_destination(uint32_t id, const Segment& segment, OpId op, const std::vector<Destination>& wanted) {

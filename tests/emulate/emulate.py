@@ -171,10 +171,11 @@ def evaluate(size, values):
 
 
 class Program:
-    """What `fusec compile` wrote for one graph, at given sizes (default: the typical ones)."""
+    """What `fusec compile` wrote for one graph, at given sizes (default: the typical ones). `deterministic`: each run gives the bits
+    of the first; as a path, of the first of all programs with that path."""
 
-    def __init__(self, folder, name, sizes=None):
-        self.folder, self.name = pathlib.Path(folder), name
+    def __init__(self, folder, name, sizes=None, deterministic=False):
+        self.folder, self.name, self.deterministic = pathlib.Path(folder), name, deterministic
         self.source = self.folder / f"{name}.cu"
         m = self.manifest = json.loads((self.folder / f"{name}.manifest.json").read_text())
         self.values, self.sizes = {}, []
@@ -203,9 +204,16 @@ class Program:
     def job(self, library, runs, input_file, reference_file, tolerance=lambda output: (0, 0), names=None, save=None, index_error=()):
         """The runner's job. `names`: of the outputs in the reference file, where they differ. `save`: where the outputs go, one after the other.
         `index_error`: position, index and size that the launch has to report."""
+        scatters = [op for op in self.manifest["graph"]["ops"] if op["op"] in ("scatter", "index_put")]
         given, wanted = data.safetensors_offsets(input_file), data.safetensors_offsets(reference_file)
         lines = [f"library {library}", f"name {self.name}"]
-        if any(op["op"] in ("scatter", "index_put") and "accumulate" not in op for op in self.manifest["graph"]["ops"]):
+        if self.deterministic:
+            kept = self.deterministic
+            if kept is True:
+                kept = self.folder / f"{self.name}.first_outputs"
+                kept.unlink(missing_ok=True)
+            lines.append(f"repeatable {kept}")
+        if any("accumulate" not in op or self.deterministic for op in scatters):
             lines.append("collisions")
         if index_error:
             lines.append("index_error " + " ".join(map(str, index_error)))
@@ -235,6 +243,7 @@ class Program:
 
 # Order of threads, byte in fresh memory, and where the workspace lies: together each wrong order and each byte that nothing wrote shows.
 RUNS = [(0, 0xFF, "separate"), (1, 0x5A, "arena")]
+SCATTER_SCHEDULES = ["direct", "shared", "cached", "lists"]
 ONE_RUN = [(1, 0x33, "separate")]
 MORE_RUNS = RUNS + [(n, 0x33, "separate") for n in (2, 3)]
 
@@ -274,7 +283,7 @@ def main():
     p.add_argument("graphs", nargs="+")
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--tools", default=os.path.join(tempfile.gettempdir(), "fusec-emulator"))
-    p.add_argument("--exact", action="store_true", help="bit for bit, except for what the graph's meta.tolerance names")
+    p.add_argument("--exact", action="store_true", help="bit for bit, except for what the graph's meta.tolerance names (meta.flags: what it is compiled with)")
     p.add_argument("--special", action="store_true", help="NaN, infinities, denormals among the inputs")
     p.add_argument("--arch", default="sm_90")
     p.add_argument("--skip-missing", action="store_true", help="graphs with an op that has no kernel are named, and no failure")
@@ -288,15 +297,19 @@ def main():
         name = graph.get("name", pathlib.Path(path).name.split(".")[0])
         try:
             dims = [a for d in o.dim for a in ("--dim", d)]
+            flags = graph.get("meta", {}).get("flags", [])
             if o.skip_missing and "error[no-kernel]" in run(o.fusec, "compile", path, "-o", work, "--emit", "cu", *dims).stderr:
                 print(f"skipped {name}: no kernel", flush=True)
                 continue
-            must(o.fusec, "compile", path, "-o", work, "--emit", "cu", "--arch", o.arch, *dims)
-            program = Program(work, name)
-            tools.compile([program.source], f"{work}/{name}.so")
-            prepare_inputs(program, graph, f"{work}/in.safetensors", o.seed, o.special)
-            must(o.fusec, "run", path, "--device", "cpu", "--inputs", f"{work}/in.safetensors", "--outputs", f"{work}/cpu.safetensors", *dims)
-            execute(tools, program, f"{work}/{name}.so", work, f"{work}/in.safetensors", f"{work}/cpu.safetensors", MORE_RUNS, (lambda t: graph.get("meta", {}).get("tolerance", {}).get(t["name"], (0, 0))) if o.exact else near)
+            deterministic = "--deterministic" in flags and pathlib.Path(work) / "first_outputs"
+            for schedule in [[]] + [["--scatter", how] for how in SCATTER_SCHEDULES if deterministic]:
+                must(o.fusec, "compile", path, "-o", work, "--emit", "cu", "--arch", o.arch, *dims, *flags, *schedule)
+                program = Program(work, name, deterministic=deterministic)
+                tools.compile([program.source], f"{work}/{name}.so")
+                if not schedule:
+                    prepare_inputs(program, graph, f"{work}/in.safetensors", o.seed, o.special)
+                    must(o.fusec, "run", path, "--device", "cpu", "--inputs", f"{work}/in.safetensors", "--outputs", f"{work}/cpu.safetensors", *dims)
+                execute(tools, program, f"{work}/{name}.so", work, f"{work}/in.safetensors", f"{work}/cpu.safetensors", MORE_RUNS, (lambda t: graph.get("meta", {}).get("tolerance", {}).get(t["name"], (0, 0))) if o.exact else near)
             print(f"ok      {name}", flush=True)
         except Failure as failure:
             failed += 1

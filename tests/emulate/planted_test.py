@@ -100,16 +100,41 @@ def check(fusec, tools, fault, work):
     raise emulate.Failure(f"not found; planted text:\n{planted}")
 
 
+SUMS = graph([tensor("x", "f32", [3]), tensor("i", "i64", [3000], init={"randint": [0, 3]}), tensor("s", "f32", [3000])],
+             [op("scatter", ["x", "i", "s"], "y", dim=0, accumulate="add")], ["y"])
+
+
+def check_order_of_arrival(fusec, tools, work):
+    """Sums of floats as they arrive are not the same in every order; with --deterministic they are."""
+    path = work / "planted.fusion.json"
+    path.write_text(json.dumps(SUMS))
+    for flags, right in ((["--deterministic"], True), ([], False)):
+        emulate.must(fusec, "compile", path, "-o", work, "--emit", "cu", "--arch", "sm_72", *flags)
+        program = emulate.Program(work, "planted", deterministic=True)
+        emulate.prepare_inputs(program, SUMS, work / "in.safetensors", 1, False)
+        emulate.must(fusec, "run", path, "--device", "cpu", "--inputs", work / "in.safetensors", "--outputs", work / "cpu.safetensors")
+        tools.compile([program.source], work / "sums.so")
+        try:
+            emulate.execute(tools, program, work / "sums.so", work, work / "in.safetensors", work / "cpu.safetensors", emulate.MORE_RUNS, lambda t: (1e-4, 1e-4))
+        except emulate.Failure as failure:
+            if right or "in the first run" not in str(failure):
+                raise
+            return True
+    raise emulate.Failure("sums in the order of arrival gave the same bits in every order")
+
+
 def main():
     fusec = sys.argv[1]
     tools = emulate.Tools(sys.argv[2] if len(sys.argv) > 2 else pathlib.Path(tempfile.gettempdir()) / "fusec-emulator")
     failed = 0
-    for name, fault in FAULTS.items():
+    faults = {name: lambda work, fault=fault: check(fusec, tools, fault, work) for name, fault in FAULTS.items()}
+    faults["sums in the order of arrival"] = lambda work: check_order_of_arrival(fusec, tools, work)
+    for name, run in faults.items():
         if sys.argv[3:] and name not in sys.argv[3:]:
             continue
         with tempfile.TemporaryDirectory() as work:
             try:
-                known = check(fusec, tools, fault, pathlib.Path(work))
+                known = run(pathlib.Path(work))
                 print(f"ok      {name}" if known else f"skipped {name}: no kernel", flush=True)
             except emulate.Failure as failure:
                 failed += 1

@@ -2,6 +2,7 @@
 
 - the emitted text computes what the reference does, bit for bit where values are exact;
 - two compilations give the same bytes;
+- with --deterministic two orders of the threads give the same bits, and the last of several plain stores stays;
 - leaving out an optional pass, naming sizes that stay open until launch, one more output, another order of the ops, another GPU: nothing
   of it changes an output. One of these is drawn for each graph;
 - kernels drawn at random give what the chosen ones give, bit for bit where no reduction, scan or scatter comes before;
@@ -17,7 +18,7 @@ import report_laws
 
 # The small ones get vectors and repeated work from tensors of a few thousand elements.
 ARCHS = ["sm_72", "sm_72", "sm_87", "sm_90"]
-SCATTER_SCHEDULES = ["direct", "shared", "lists"]
+SCATTER_SCHEDULES = emulate.SCATTER_SCHEDULES
 PASSES = ["fold_constants", "simplify", "share_equal_ops"]
 # Ops whose result may depend on an order that the kernel chooses, and composites of such.
 ORDERED = {"sum", "prod", "mean", "var", "var_mean", "logsumexp", "cumsum", "cumprod", "scatter", "index_put", "softmax", "log_softmax", "layer_norm", "rms_norm"}
@@ -28,11 +29,17 @@ def tolerance_of(graph):
     return graph.get("meta", {}).get("tolerance", {})
 
 
+def flags_of(graph):
+    """What the graph is compiled with."""
+    return graph.get("meta", {}).get("flags", [])
+
+
 def compile_graph(fusec, graph, work, arch, *flags):
     path = work / f"{graph['name']}.fusion.json"
     path.write_text(json.dumps(graph))
+    flags = [*flags_of(graph), *flags]
     emulate.must(fusec, "compile", path, "-o", work, "--emit", "cu", "--arch", arch, *flags)
-    return emulate.Program(work, graph["name"])
+    return emulate.Program(work, graph["name"], deterministic="--deterministic" in flags)
 
 
 # --- variants: another way to say the same. Each gives a graph, flags, and for each output its name in the reference; or None ------------
@@ -87,7 +94,14 @@ def scatter_schedule(rng, graph):
     return graph, ["--scatter", rng.choice(SCATTER_SCHEDULES)], None
 
 
-VARIANTS = [skipped_pass, other_order, one_more_output, open_sizes, open_sizes, scatter_schedule]
+def deterministic(rng, graph):
+    if "--deterministic" in flags_of(graph):
+        return None
+    schedule = rng.choice([None, *SCATTER_SCHEDULES])
+    return graph, ["--deterministic", *(["--scatter", schedule] if schedule else [])], None
+
+
+VARIANTS = [skipped_pass, other_order, one_more_output, open_sizes, open_sizes, scatter_schedule, deterministic]
 
 
 def make_variant(fusec, graph, rng, work, seen):
@@ -160,11 +174,11 @@ class Trial:
         rng, name = random.Random(seed), graph["name"]
         arch = rng.choice(ARCHS)
         self.program = compile_graph(fusec, graph, work, arch)
-        rewritten = emulate.must(fusec, "compile", work / f"{name}.fusion.json", "--stop-after", "remove_dead_ops")
+        rewritten = emulate.must(fusec, "compile", work / f"{name}.fusion.json", "--stop-after", "remove_dead_ops", *flags_of(graph))
         report_laws.check(rewritten, read_report(work, name))
         text = self.text(self.program)
         again = work / "again"
-        emulate.must(fusec, "compile", work / f"{name}.fusion.json", "-o", again, "--emit", "cu", "--arch", arch)
+        emulate.must(fusec, "compile", work / f"{name}.fusion.json", "-o", again, "--emit", "cu", "--arch", arch, *flags_of(graph))
         if (again / f"{name}.cu").read_bytes() != self.program.source.read_bytes():
             raise emulate.Failure("two compilations differ")
         variant = make_variant(fusec, graph, rng, work, seen)
@@ -196,7 +210,7 @@ class Trial:
         def tolerance(output):
             return allowed.get(output["name"].split("#")[0], (0, 0))
 
-        self.seen.append("emitted text = reference")
+        self.seen.append("emitted text = reference" + (", the same bits in two runs" if self.program.deterministic else ""))
         emulate.execute(tools, self.program, library, self.work, self.inputs, expected, tolerance=tolerance, save=saved)
         if self.variant:
             self.execute_variant(tools, library, expected, tolerance)

@@ -55,12 +55,13 @@ def on_gpu(o, g):
 
     def outputs(device, tag, *flags):
         file = g.work / f"{tag}.safetensors"
+        flags = [*flags, *([] if device == "cpu" else laws.flags_of(g.graph))]
         emulate.must(o.fusec, "run", path, "--device", device, "--seed", g.seed, "--outputs", file, *flags, timeout=300)
         return file
 
     reference = outputs("cpu", "cpu")
     if o.emit_only:
-        emulate.must(o.fusec, "compile", path, "-o", g.work / "out", "--emit", "cubin", "--arch", "sm_80", "--no-cache", timeout=300)
+        emulate.must(o.fusec, "compile", path, "-o", g.work / "out", "--emit", "cubin", "--arch", "sm_80", "--no-cache", *laws.flags_of(g.graph), timeout=300)
         return
     best = outputs(o.device, "best")
     g.seen.append("GPU = reference")

@@ -39,7 +39,7 @@ def results(op):
 
 
 def restored(candidate, whole):
-    """The candidate with name and tolerances, which `fusec reduce` drops. None when an inexact op no longer reads what was made fit for it."""
+    """The candidate with name, tolerances and flags, which `fusec reduce` drops. None when an inexact op no longer reads what was made fit for it."""
     tolerance = {name: t for name, t in laws.tolerance_of(whole).items() if any(name in results(op) for op in candidate["ops"])}
 
     def operand(graph, name):
@@ -52,10 +52,12 @@ def restored(candidate, whole):
         if kind != kind_before or (now in inputs and not any(before == i["name"] for i in whole["inputs"])):
             return None
     # Plain stores of different values that may collide have no one result.
-    if any(op["op"] in ("scatter", "index_put") and "accumulate" not in op and isinstance(op["in"][2], str) for op in candidate["ops"]):
+    flags = laws.flags_of(whole)
+    if not flags and any(op["op"] in ("scatter", "index_put") and "accumulate" not in op and isinstance(op["in"][2], str) for op in candidate["ops"]):
         return None
     rest = {k: v for k, v in candidate.items() if k not in ("name", "meta")}
-    out = {"version": rest.pop("version"), "name": whole["name"], **({"meta": {"tolerance": tolerance}} if tolerance else {}), **rest}
+    meta = {**({"tolerance": tolerance} if tolerance else {}), **({"flags": flags} if flags else {})}
+    out = {"version": rest.pop("version"), "name": whole["name"], **({"meta": meta} if meta else {}), **rest}
     out["outputs"] = [o if isinstance(o, dict) else {"value": o} for o in out["outputs"]]
     return out
 

@@ -4,6 +4,7 @@
 //   library PATH              what was compiled from the emitted text
 //   name NAME                 NAME_launch is called
 //   collisions                of plain scatter stores are no races
+//   repeatable FILE           each run gives the bits of the first, whose outputs FILE keeps: those of another program may stand there
 //   sizes N…                  run-time sizes, in the launcher's order
 //   run SEED POISON HOW       once more: order of threads, byte in fresh memory, HOW: arena or separate workspace buffers
 //   input NAME BYTES ALIAS? … see read_tensor
@@ -23,6 +24,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <set>
 #include <sstream>
@@ -59,6 +61,7 @@ struct Job {
   std::vector<Run> runs;
   std::vector<Tensor> inputs, outputs;
   std::vector<size_t> workspace;
+  std::string repeatable;
   std::vector<long long> index_error;
   std::map<std::pair<uint64_t, int>, size_t> pointers;  // launch and argument → workspace buffer
 };
@@ -92,6 +95,7 @@ Job read_job(const char* path) {
     else if (key == "name") line >> job.name;
     else if (key == "save") line >> job.save;
     else if (key == "collisions") job.collisions = true;
+    else if (key == "repeatable") line >> job.repeatable;
     else if (key == "index_error")
       for (long long n; line >> n;) job.index_error.push_back(n);
     else if (key == "sizes")
@@ -211,6 +215,39 @@ void compare(const Tensor& t, const Buffer& buffer, const Run& run) {
             ", reference " + number_text(t.dtype, wanted.data() + first * bytes) + how);
 }
 
+std::vector<char> logical_data(const Tensor& t, const Buffer& buffer) {
+  const size_t bytes = number_bytes(t.dtype);
+  std::vector<char> data;
+  for (const size_t at : places(t)) data.insert(data.end(), buffer.begin + at, buffer.begin + at + bytes);
+  return data;
+}
+
+void compare_with_first(const Job& job, const std::vector<Buffer*>& outputs, const Run& run) {
+  std::vector<char> now;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const std::vector<char> data = logical_data(job.outputs[i], *outputs[i]);
+    now.insert(now.end(), data.begin(), data.end());
+  }
+  std::ifstream kept(job.repeatable, std::ios::binary);
+  if (!kept) {
+    std::ofstream(job.repeatable, std::ios::binary).write(now.data(), static_cast<std::streamsize>(now.size()));
+    return;
+  }
+  const std::vector<char> first{std::istreambuf_iterator<char>(kept), {}};
+  if (first.size() != now.size()) refuse(job.repeatable + " has other outputs");
+  size_t at = 0;
+  for (const Tensor& t : job.outputs) {
+    const size_t bytes = number_bytes(t.dtype);
+    for (size_t i = 0; i < elements(t); ++i, at += bytes) {
+      if (memcmp(first.data() + at, now.data() + at, bytes) == 0) continue;
+      problem("output " + t.name + ": element " + std::to_string(i) + " is " + number_text(t.dtype, now.data() + at) +
+              ", in the first run " + number_text(t.dtype, first.data() + at) + " (order " + std::to_string(run.seed) + ")");
+      at += (elements(t) - i) * bytes;
+      break;
+    }
+  }
+}
+
 void run_once(const Job& job, const Run& run, void* library) {
   const auto poison = static_cast<uint8_t>(run.poison);
   set_schedule(run.seed, poison);
@@ -271,6 +308,7 @@ void run_once(const Job& job, const Run& run, void* library) {
     return;  // the outputs are nobody's promise
   }
   for (size_t i = 0; i < job.outputs.size(); ++i) compare(job.outputs[i], *outputs[i], run);
+  if (!job.repeatable.empty()) compare_with_first(job, outputs, run);
   if (!job.save.empty() && &run == &job.runs.front()) {
     std::ofstream file(job.save, std::ios::binary);
     for (size_t i = 0; i < job.outputs.size(); ++i) save_output(file, job.outputs[i], *outputs[i]);

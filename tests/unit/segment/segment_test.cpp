@@ -229,7 +229,7 @@ TEST_CASE("a partition drawn at random is legal, keeps cast groups whole, and is
   CHECK(segment(g, target_for("sm_90")).segments.size() == 1);
   std::set<std::set<std::set<std::string>>> found;
   for (uint64_t seed = 0; seed < 20; ++seed) {
-    const Segmentation s = segment(g, target_for("sm_90"), seed);
+    const Segmentation s = segment(g, target_for("sm_90"), Forced{{}, {}, {}, seed}).segmentation;
     verify(g, s);
     CHECK(partition(g, s) == partition(g, segment(g, target_for("sm_90"), seed)));
     found.insert(partition(g, s));
