@@ -57,9 +57,13 @@ def verified(path):
 
     def step(r, work):
         for seed in (0, 1):
-            r.gpu(path, "--verify", "--seed", seed)
+            r.gpu(path, "--verify", "--seed", seed, *flags_of(path))
 
     return step
+
+
+def flags_of(path):
+    return json.loads(path.read_text()).get("meta", {}).get("flags", [])
 
 
 def drawn(path):
@@ -68,7 +72,7 @@ def drawn(path):
     def step(r, work):
         verified(path)(r, work)
         for n in range(2):
-            r.gpu(path, "--verify", "--partition", f"random:{n}")
+            r.gpu(path, "--verify", "--partition", f"random:{n}", *flags_of(path))
 
     return step
 
