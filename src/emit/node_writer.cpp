@@ -226,12 +226,8 @@ std::string NodeWriter::value_text(const Node& n) {
       return iota_text(graph_.attrs(graph_[n.op]), n.dtype, index_text(part_.space, n.index, wide()));
     case Node::kRandom:
       return random_text(graph_[n.op].kind, graph_.attrs(graph_[n.op]), n.dtype, index_text(part_.space, n.index, wide()));
-    case Node::kListed: {
-      std::string rest;
-      for (size_t k = 3; k < operands.size(); ++k) rest += " + " + operands[k];
-      const std::string sum = operands[0] + " + " + list_sum_;
-      return operands[2] + " > " + std::to_string(part_.list->slots) + " ? " + sum + rest + " : " + sum;
-    }
+    case Node::kListed:
+      return operands[0] + " + " + list_sum_;
     case Node::kChecked: {
       const std::string value = operands[0];
       if (!n.buffer.valid()) return "(" + std::string(index_type()) + ")" + value;

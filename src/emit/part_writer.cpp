@@ -118,6 +118,15 @@ class PartWriter : NodeWriter {
     write_scope({true, all, {}, {list_sum_ + " += " + ref(sum.in[1]) + ";"}});
     close();
     close();
+    const List& list = *part_.list;
+    open("if (" + ref(sum.in[2]) + " > " + slots + ") {  // the rest");
+    std::string guard = has_idle_lanes() ? "if (" + std::string(lane_condition()) + ") " : "";
+    const std::string element = index_text(part_.space, list.element, wide()), copy = scope_.take("copy");
+    line("for (int " + copy + " = 0; " + copy + " < " + std::to_string(list.copies) + "; ++" + copy + ")");
+    if (part_.lane.valid()) line("  for (int lane = 0; lane < " + std::to_string(part_.vector) + "; ++lane)");
+    line("    " + guard + list_sum_ + " += " + buffers_[list.sums.index] + "[" + copy + " * " + std::to_string(list.elems) + "LL + " +
+         element + "];");
+    close();
     write_loads(false, is_after, {});
     write_scope({false, is_after, scope(false).stores, {}});
   }

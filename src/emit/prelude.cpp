@@ -575,10 +575,10 @@ __device__ __forceinline__ void fs_clear_table(T* table, unsigned size, T start)
 }
 )"},
     {"fs_add_shared",
-     R"(// *p += v in shared memory, which has an operation for 32-bit integers only: 64 bits are two words and a carry. Where a thread comes
-// again to the place of before it tries whether its whole warp meets there, and can add a float once.
+     R"(// *p += v in shared memory, which has an operation for 32-bit integers only: 64 bits are two words and a carry. Where a thread's own updates
+// meet (`try_warp`) it looks whether its whole warp does, and can add a float once.
 template <class T>
-__device__ __forceinline__ void fs_add_shared(T* p, T v, unsigned place, unsigned& last) {
+__device__ __forceinline__ void fs_add_shared(T* p, T v, unsigned place, bool try_warp) {
   if constexpr ((T)0.5 == (T)0 && sizeof(T) == 8) {
     unsigned* words = (unsigned*)p;
     const unsigned low = (unsigned)v, before = atomicAdd(words, low);
@@ -587,9 +587,7 @@ __device__ __forceinline__ void fs_add_shared(T* p, T v, unsigned place, unsigne
   } else if constexpr ((T)0.5 == (T)0) {
     atomicAdd(p, v);
   } else {
-    const bool again = place == last;
-    last = place;
-    if (again) {
+    if (try_warp) {
       const unsigned active = __activemask();
       if (active == ~0u && __all_sync(active, place == __shfl_sync(active, place, 0))) {
 #pragma unroll

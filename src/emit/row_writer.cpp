@@ -175,6 +175,7 @@ class RowWriter : NodeWriter {
     const std::vector<bool> needed = needed_in(0, {});
     for (size_t i = 0; i < part_.nodes.size(); ++i) {
       const Node& n = part_.nodes[NodeId(i)];
+      if (sweep_.accumulators.empty()) break;  // nothing to wait for within a row
       if (n.kind != Node::kLoad || !n.in.empty() || !depends_on_row(i) || (in_u_[i] ? !needed[i] : in_lane_[i] || !n.guard.empty()))
         continue;
       next_.push_back(NodeId(i));

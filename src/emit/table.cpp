@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <regex>
 
 #include "emit/cuda.h"
 #include "emit/expression.h"
@@ -34,6 +35,7 @@ Literal neutral(Accumulate how, DType dtype) {
 TableText::TableText(const Kernel& kernel, const Part& part, const std::string& target, const std::string& value, NameScope& scope)
     : table_(*part.table),
       store_(part.stores[0]),
+      lanes_(part.vector),
       teams_(part.grid.elems.value() / table_.slices),
       dtype_(kernel.buffers[store_.buffer].dtype),
       target_(target),
@@ -42,7 +44,6 @@ TableText::TableText(const Kernel& kernel, const Part& part, const std::string& 
       name_(scope.take(table_.counts ? "counts" : "table")),
       tags_(table_.cached ? scope.take("tags") : ""),
       turn_(scope.take("turn")),
-      last_(is_joined() ? scope.take("last") : ""),
       first_(table_.slices > 1 ? scope.take("first") : ""),
       slot_(table_.slices > 1 ? scope.take("slot") : "") {}
 
@@ -54,7 +55,6 @@ std::string TableText::initial() const { return table_.counts ? "0u" : literal_t
 std::vector<std::string> TableText::start() const {
   std::vector<std::string> lines{"extern __shared__ __align__(16) unsigned char fs_table[];",
                                  type_ + " *" + name_ + " = (" + type_ + " *)fs_table;"};
-  if (is_joined()) lines.push_back("unsigned " + last_ + " = ~0u;  // where this thread has added last");
   if (!first_.empty())
     lines.push_back("const unsigned " + first_ + " = blockIdx.x % " + number(table_.slices) + " * " + number(table_.range()) + ";");
   if (table_.cached) {
@@ -76,15 +76,29 @@ std::string TableText::element(const std::string& slot) const {
   return name_ + "[" + (bare ? slot : "(" + slot + ")") + " * " + number(table_.copies) + " + threadIdx.x % " + number(table_.copies) + "]";
 }
 
+namespace {
+
+// The text for lane `k`.
+std::string of_lane(const std::string& text, int k) {
+  static const std::regex lane("\\blane\\b");
+  return std::regex_replace(text, lane, number(k));
+}
+
+}  // namespace
+
 std::string TableText::update(const std::string& index, const std::string& value) const {
+  // Where the updates of a thread meet, those of its warp may.
+  const std::string meets = lanes_ > 1 ? of_lane(index, 0) + " == " + of_lane(index, lanes_ - 1) : "true";
   const std::string function = table_.counts ? "atomicAdd" : is_joined() ? "fs_add_shared" : shared_update_function(store_.accumulate);
   auto text = [&](const std::string& slot) {
-    return function + "(&" + element(slot) + ", " + (table_.counts ? "1u" : value) + (is_joined() ? ", " + slot + ", " + last_ : "") + ");";
+    return function + "(&" + element(slot) + ", " + (table_.counts ? "1u" : value) + (is_joined() ? ", " + slot + ", " + meets : "") + ");";
   };
-  if (table_.cached)
+  if (table_.cached) {
+    const std::string pointer = "(" + type_ + " *p, " + type_ + " x";
     return "fs_update_cached<" + number(table_.size) + ">(" + name_ + ", " + tags_ + ", " + index + ", " + value + ", " + target_ +
-           ", [&](auto *p, auto x, unsigned place) { " + function + "(p, x" + (is_joined() ? ", place, " + last_ : "") +
-           "); }, [](auto *p, auto x) { " + update_function(store_) + "(p, x); });";
+           ", [&]" + pointer + ", unsigned place) { " + function + "(p, x" + (is_joined() ? ", place, " + meets : "") + "); }, []" +
+           pointer + ") { " + update_function(store_) + "(p, x); });";
+  }
   if (first_.empty()) return text(index);
   return "if (const unsigned " + slot_ + " = (unsigned)(" + index + ") - " + first_ + "; " + slot_ + " < " + number(table_.range()) + ") " +
          text(slot_);
@@ -92,8 +106,8 @@ std::string TableText::update(const std::string& index, const std::string& value
 
 std::vector<std::string> TableText::finish() const {
   if (table_.cached)
-    return {"fs_finish_cache<" + number(table_.size) + ">(" + name_ + ", " + tags_ + ", " + target_ + ", [](auto *p, auto x) { " +
-            update_function(store_) + "(p, x); });"};
+    return {"fs_finish_cache<" + number(table_.size) + ">(" + name_ + ", " + tags_ + ", " + target_ + ", [](" + type_ + " *p, " + type_ +
+            " x) { " + update_function(store_) + "(p, x); });"};
   std::string value = "x";
   if (table_.counts && is_float(dtype_)) value = "(" + std::string(storage_type(dtype_)) + ")x * " + value_;
   else if (table_.counts && value_ == "1") value = "(" + std::string(storage_type(dtype_)) + ")x";

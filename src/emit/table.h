@@ -29,9 +29,10 @@ class TableText {
 
   const Table& table_;
   const Store& store_;
+  int lanes_;
   int64_t teams_;
   DType dtype_;
-  std::string target_, value_, type_, name_, tags_, turn_, last_, first_, slot_;
+  std::string target_, value_, type_, name_, tags_, turn_, first_, slot_;
 };
 
 }  // namespace fusec

@@ -32,8 +32,8 @@ struct Node {
     kRandom,    // uniform or normal `op`, element number `index`
     kChecked,   // in[0] as an index of a dimension of size `extent`; where it is none: `extent`, and `buffer` records that
     kItem,      // an update that a list names
-    kListed,  // in[0] + Σ in[1] over the first in[2] updates in the row's slots, buffer[index]…, + in[3] + … where in[2] exceeds them
-    kReduce,  // result `result` of reduction `op`: accumulator `accumulator`, after its sweep
+    kListed,    // in[0] + Σ in[1] over the first in[2] updates in the row's slots, buffer[index]…, + the rest
+    kReduce,    // result `result` of reduction `op`: accumulator `accumulator`, after its sweep
   } kind = kConstant;
   DType dtype = DType::kF32;
   OpId op;
@@ -152,6 +152,8 @@ struct List {
   int slots = 4;
   BufferId rest;
   NodeId row;                       // of an item of the rest
+  BufferId sums;                    // of the rest, for a row with more updates than slots
+  Index element;                    // of the sums
   int copies = 1;                   // of the sums, which blocks take in turns
   int64_t elems = 1;                // of each
   int ahead = 4;                    // items whose loads are in flight together

@@ -19,6 +19,7 @@ void for_each_index(PartType& part, F&& f) {
     if (s.claim) f(s.claim->item);
     for (auto& g : s.guard) f(g);
   }
+  if (part.list) f(part.list->element);
   if (!part.sweep) return;
   for (auto& a : part.sweep->accumulators) f(a.position);
   for (auto& c : part.sweep->columns) f(c.index);

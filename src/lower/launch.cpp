@@ -18,6 +18,7 @@ void for_each_buffer(PartType& part, F&& f) {
     if (s.claim) f(s.claim->places), f(s.claim->rest), f(s.claim->sums);
   }
   if (part.list && part.list->rest.valid()) f(part.list->rest);
+  if (part.list && part.list->sums.valid()) f(part.list->sums);
   if (part.line && part.line->source.valid()) f(part.line->source);
   if (!part.sweep) return;
   for (auto& a : part.sweep->accumulators)

@@ -54,7 +54,7 @@ void size_list(const Graph& graph, OpId id, ListPlace& list) {
   const Op& op = graph[id];
   const uint64_t average = static_cast<uint64_t>(updates_of(graph, op) / rows_of(graph, op));
   list.slots = static_cast<int>(std::clamp<uint64_t>(std::bit_ceil(2 * average), 4, 256));
-  list.ahead = static_cast<int>(std::clamp<uint64_t>(std::bit_ceil(average), 1, 8));
+  list.ahead = static_cast<int>(std::clamp<uint64_t>(std::bit_ceil(average), 1, 4));
   list.copies = element_count(graph[op.in[0].value].shape).value() <= kManyCopies ? 4 : 1;
 }
 

@@ -508,10 +508,10 @@ void Tracer::recipe_listed(OpId id, const Request& request, Recipe& out) {
     return n;
   };
   const NodeId count = intern(load(list.counts, DType::kI32, row));
-  const Size limit = graph_[op.in[1].value].shape[0] + 1;
-  Node rest = load(list.sums, DType::kF32, in_rows(indices, graph_[op.in[0].value].shape, dim));
-  const std::vector<AtomId> variables = variables_of_nodes(part_, rows_ ? rows_->positions : std::vector<AtomId>{})[count.index];
-  rest.guard.push_back(part_.space.variable(part_.space.add_data(count, limit, variables)) - Index(Size(list.slots + 1)));
+  part_.list->sums = list.sums;
+  part_.list->copies = list.copies;
+  part_.list->elems = element_count(graph_[op.in[0].value].shape).value();
+  part_.list->element = in_rows(indices, graph_[op.in[0].value].shape, dim);
   out.node.kind = Node::kListed;
   out.node.buffer = list.places;
   out.node.index = row * Size(list.slots);
@@ -520,11 +520,6 @@ void Tracer::recipe_listed(OpId id, const Request& request, Recipe& out) {
   if (op.in[2].is_value()) out.operands.push_back(ask(op.in[2].value, std::move(indices), request.guard));
   else out.operands.push_back(constant(*op.in[2].literal, out.node.dtype));
   out.operands.push_back({true, {}, count});
-  for (int copy = 0; copy < list.copies; ++copy) {
-    Node one = rest;
-    one.index = one.index + Index(element_count(graph_[op.in[0].value].shape) * Size(copy));
-    out.operands.push_back({true, {}, intern(std::move(one))});
-  }
 }
 
 NodeId Tracer::finish_reduction(Recipe& r) {
