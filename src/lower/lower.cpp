@@ -78,11 +78,24 @@ class Lowering {
     for (size_t s = 0; s < count; ++s)
       lower_segment(static_cast<uint32_t>(s), s < segmentation_.segments.size() ? segmentation_.segments[s] : Segment{});
     for (Launch& copy : copies_) program_.launches.push_back(std::move(copy));
+    check_lifetimes();
     place_workspace(program_);
     return {std::move(program_), std::move(kernels_), {}};
   }
 
  private:
+  // Outside of its lifetime a buffer's place belongs to others.
+  void check_lifetimes() const {
+    for (const Kernel& kernel : kernels_)
+      for (size_t b = 0; b < kernel.buffers.size(); ++b) {
+        const Buffer& buffer = kernel.buffers[BufferId(b)];
+        if (buffer.arg.kind != KernelArg::kWorkspace) continue;
+        const WorkspaceBuffer& w = program_.workspace[buffer.arg.index];
+        FUSEC_CHECK(w.first_segment <= kernel.segment && kernel.segment <= w.last_segment,
+                    "'" + buffer.value + "' in workspace is used by segment " + std::to_string(kernel.segment) + ", after it was given up");
+      }
+  }
+
   void lower_segment(uint32_t id, const Segment& segment) {
     IdVec<ValueId, bool> computed(graph_.values.size(), false);
     for (const auto* ops : {&segment.ops, &segment.recomputed})

@@ -51,7 +51,8 @@ def find_clang():
 def must(*args, **options):
     done = run(*args, **options)
     if done.returncode != 0:
-        raise Failure(f"{' '.join(map(str, args))}: exit {done.returncode}\n{done.stdout}{done.stderr}"[:4000])
+        said = done.stdout + done.stderr
+        raise Failure(f"{' '.join(map(str, args))}: exit {done.returncode}\n{said if len(said) < 4000 else said[:2000] + '…' + said[-2000:]}")
     return done.stdout
 
 

@@ -167,7 +167,7 @@ void note_access(const void* address, size_t bytes, bool write, const void* site
   for (size_t cell = b->cell_of(at); cell * b->grain < end; ++cell) touch(*b, cell, write, now);
 }
 
-void allow_collisions() { collisions_allowed = true; }
+void allow_collisions(bool allowed) { collisions_allowed = allowed; }
 
 void note_host_write(const void* address, size_t bytes) {
   Buffer* b = find_buffer(address);

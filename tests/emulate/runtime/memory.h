@@ -44,7 +44,7 @@ bool all_written(const Buffer& buffer, size_t* first_missing);
 
 // Called by instrumented code and by the atomics.
 void note_access(const void* address, size_t bytes, bool write, const void* site);
-void allow_collisions();  // the same store of several threads may hit one element: a scatter without accumulation
+void allow_collisions(bool allowed);  // the same store of several threads may hit one element: a scatter without accumulation
 void note_host_write(const void* address, size_t bytes);  // a copy between launches
 
 // Problems are printed, counted, and end the run after the first few.

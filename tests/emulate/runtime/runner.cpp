@@ -1,4 +1,5 @@
-// Runs one compiled graph on the emulator and compares with the reference. Usage: runner JOB. The job is a text, one item a line:
+// Runs compiled graphs on the emulator and compares with the reference. Usage: runner JOB… Several are announced, each before its problems,
+// and the first with a problem is the last that runs. A job is a text, one item a line:
 //
 //   library PATH              what was compiled from the emitted text
 //   name NAME                 NAME_launch is called
@@ -25,6 +26,7 @@
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -54,6 +56,7 @@ struct Run {
 
 struct Job {
   std::string library, name, save;
+  bool collisions = false;
   std::vector<long long> sizes;
   std::vector<Run> runs;
   std::vector<Tensor> inputs, outputs;
@@ -91,7 +94,7 @@ Job read_job(const char* path) {
     if (key == "library") line >> job.library;
     else if (key == "name") line >> job.name;
     else if (key == "save") line >> job.save;
-    else if (key == "collisions") allow_collisions();
+    else if (key == "collisions") job.collisions = true;
     else if (key == "repeatable") line >> job.repeatable;
     else if (key == "index_error")
       for (long long n; line >> n;) job.index_error.push_back(n);
@@ -322,11 +325,16 @@ void run_once(const Job& job, const Run& run, void* library) {
 }  // namespace
 
 int main(int count, char** arguments) {
-  if (count != 2) refuse("usage: runner JOB");
-  const Job job = read_job(arguments[1]);
-  void* library = dlopen(job.library.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!library) refuse(dlerror());
-  track_globals(job.library);
-  for (const Run& run : job.runs) run_once(job, run, library);
+  if (count < 2) refuse("usage: runner JOB…");
+  std::set<std::string> tracked;
+  for (int i = 1; i < count && problems() == 0; ++i) {
+    const Job job = read_job(arguments[i]);
+    if (count > 2) std::fprintf(stderr, "emulate: job %s\n", job.name.c_str());
+    void* library = dlopen(job.library.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (!library) refuse(dlerror());
+    if (tracked.insert(job.library).second) track_globals(job.library);
+    allow_collisions(job.collisions);
+    for (const Run& run : job.runs) run_once(job, run, library);
+  }
   return problems() > 0 ? 1 : 0;
 }
