@@ -58,6 +58,9 @@ void note_limits(Comparison& c) {
 }  // namespace
 
 Comparison compare(Side a, Side b, const CompareOptions& options) {
+  if (!options.arch.empty() && a.report && b.report)
+    throw Failure(Exit::kBadInput, "--arch: both sides were compiled already, for " + a.report->arch +
+                                       (a.report->arch == b.report->arch ? "" : " and " + b.report->arch));
   Comparison c{std::move(a), std::move(b), {}, {}, {}};
   const bool both = c.a.graph && c.b.graph;
   if (both) {

@@ -70,7 +70,7 @@ std::string only_graph(const std::string& folder) {
 }
 
 // A folder holds a report, and a manifest unless only the report was asked for. What the manifest lists has to be there.
-Side read_folder(const std::string& path, const ReadOptions& options) {
+Side read_folder(const std::string& path) {
   std::error_code none;
   Side side{Side::kFolder, path, {}, {}, {}};
   const bool by_manifest = !fs::is_directory(path, none);
@@ -89,7 +89,7 @@ Side read_folder(const std::string& path, const ReadOptions& options) {
     side.kind = Side::kReport;
     return side;
   }
-  CompiledFolder compiled = read_compiled(manifest, options);
+  CompiledFolder compiled = read_compiled(manifest, {});
   for (const ManifestFile& file : compiled.manifest.files)
     if (!there(prefix + file.name)) refuse(path + " lacks " + file.name + ", which its manifest lists" + again);
   if (compiled.graph.name != side.report->graph || compiled.manifest.segments != side.report->segments.size())
@@ -129,10 +129,14 @@ bool is_folder_side(const std::string& path) {
 }
 
 Side read_side(const std::string& path, SourceText text, const ReadOptions& options, Diagnostics& diagnostics) {
-  if (is_folder_side(path)) return read_folder(path, options);
+  auto check_dims = [&] {
+    if (!options.dims.empty()) refuse("--dim: " + path + " was compiled already, so its sizes are fixed");
+  };
+  if (is_folder_side(path)) return check_dims(), read_folder(path);
   const std::string name = text.name();
   switch (content_of(text.text())) {
     case Content::kReport:
+      check_dims();
       return {Side::kReport, name, {}, {}, read_report(text.text(), name)};
     case Content::kManifest:
       refuse(name + " is a manifest: give its folder, or its path, whose end says so");

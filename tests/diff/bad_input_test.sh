@@ -86,6 +86,9 @@ refused "is no percentage" diff good.fusion.json good.fusion.json --fail-on time
 refused "is no percentage" diff good.fusion.json good.fusion.json --fail-on edge-bytes:nan
 refused "names nothing" diff good.fusion.json good.fusion.json --fail-on ,
 refused "did you mean 'segments'?" diff good.fusion.json good.fusion.json --only segment
+refused "was compiled already" diff out_full good.fusion.json --dim N=64
+refused "was compiled already" diff $report good.fusion.json --dim N=64
+refused "both sides were compiled already, for sm_80" diff $report out_full --arch sm_90
 refused "unknown-dim" diff good.fusion.json good.fusion.json --dim M=3
 
 # Benchmarks.

@@ -69,5 +69,11 @@ step 0 'graph: the same, 11 ops' -- base.fusion.json rewritten.fusion.json
 step 0 'graph: the same, 11 ops' -- base.fusion.json rewritten.fusion.json --fail-on graph,segments,edge-bytes,launches,wide-edges,time
 step 1 '`rotated` (cast' -- rewritten.fusion.json wide.fusion.json --fail-on wide-edges
 
+# 7. What was compiled from a graph is that graph, kernels included.
+for graph in "$(dirname "$example")"/../*.fusion.json; do
+  rm -rf compiled && "$fusec" compile "$graph" -o compiled --emit cu --arch sm_90 > /dev/null || { echo "FAILED: $graph"; failed=1; }
+  step 0 'cost: the same' -- "$graph" compiled
+done
+
 [ $failed -eq 0 ] && echo "all passed"
 exit $failed
