@@ -8,6 +8,7 @@
 #include <iostream>
 #include <new>
 
+#include "cli/command_pages.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/crash.h"
@@ -116,12 +117,14 @@ void add_compile_flags(CLI::App& app, CompileFlags& flags) {
   app.add_flag("--deterministic", flags.deterministic, "The same bits in every run, also where updates collide")->group(code);
   app.add_flag("--unchecked-indices", flags.unchecked_indices, "Drop the range tests of indices")->group(code);
   value(app, "--scatter", "HOW",
-        "How updates are spread: auto, direct (an atomic each), shared (tables in shared memory), lists (of each row's updates)",
+        "How updates are spread: auto, direct (an atomic each), shared (tables in shared memory), cached (tables of a part of the target), "
+        "lists (of each row's updates)",
         [&flags](const std::string& s) {
           flags.scatter = choose("--scatter", s,
                                  Choices<ScatterSchedule>{{"auto", ScatterSchedule::kAuto},
                                                           {"direct", ScatterSchedule::kDirect},
                                                           {"shared", ScatterSchedule::kShared},
+                                                          {"cached", ScatterSchedule::kCached},
                                                           {"lists", ScatterSchedule::kLists}});
         })
       ->group(code);
@@ -133,13 +136,30 @@ void add_compile_flags(CLI::App& app, CompileFlags& flags) {
     flags.pass_limit = parse_integer<int64_t>("--pass-limit", s);
     if (flags.pass_limit < 0) refuse("--pass-limit", "must be ≥ 0, not " + s);
   })->group(passes);
+  value(app, "--partition", "HOW", "best, or random:SEED: kernels drawn at random, to test that the cut changes no result",
+        [&flags](const std::string& s) {
+          const std::string drawn = "random:";
+          flags.random_partition.reset();
+          if (s.starts_with(drawn)) flags.random_partition = parse_integer<uint64_t>("--partition", s.substr(drawn.size()));
+          else if (s != "best") refuse("--partition", "'" + s + "' is neither best nor random:SEED, as in random:7");
+        })
+      ->group(passes);
   app.add_flag("--time-passes", flags.time_passes, "Print the time of each pass on stderr")->group(passes);
   app.add_flag("--no-cache", flags.no_cache, "Neither read nor write the compile cache");
 }
 
-CLI::App& command(CLI::App& app, const std::string& name, const std::string& what, const std::string& example) {
+// `examples`: one a line; what is said of exit codes comes last.
+CLI::App& command(CLI::App& app, const std::string& name, const std::string& what, const std::string& examples) {
   CLI::App* added = app.add_subcommand(name, what);
-  added->footer("Example: " + example);
+  std::string lines;
+  for (size_t begin = 0; begin < examples.size();) {
+    const size_t end = std::min(examples.find('\n', begin), examples.size());
+    begin = std::min(examples.find_first_not_of(' ', begin), end);
+    const std::string line = examples.substr(begin, end - begin);
+    lines += (line.starts_with("Exit") ? "\n" : "\n  ") + line;
+    begin = end + 1;
+  }
+  added->footer("Examples:" + lines);
   return *added;
 }
 
@@ -153,11 +173,14 @@ struct CommandTable {
   OpsCommand ops;
   CompileCommand compile;
   RunCommand run;
+  ExplainCommand explain;
   ReduceCommand reduce;
   DiffCommand diff;
   BenchDiffCommand bench_diff;
   EnvCommand env;
   VersionCommand version;
+  CompletionsCommand completions;
+  ManCommand man;
 };
 
 void add_globals(CLI::App& app, CommandTable& t) {
@@ -168,7 +191,11 @@ void add_globals(CLI::App& app, CommandTable& t) {
 }
 
 void add_check(CLI::App& app, CheckCommand& c) {
-  CLI::App& sub = command(app, "check", "Verify graphs and print every error", "fusec check model.fusion.json --dim N=4096");
+  CLI::App& sub = command(app, "check", "Verify graphs and print every error",
+                          "fusec check model.fusion.json --dim N=4096\n"
+                          "fusec check --strict *.fusion.json\n"
+                          "fusec show model.fusion.json --json | fusec check -\n"
+                          "Exit: 0 good, 1 warnings with --strict, 2 errors");
   sub.add_option("graph", c.graphs, "Graph files, or - for stdin")->type_name("GRAPH");
   add_dim(sub, c.dims);
   sub.add_flag("--strict", c.strict, "Exit 1 when there are warnings");
@@ -177,6 +204,7 @@ void add_check(CLI::App& app, CheckCommand& c) {
 
 void add_show(CLI::App& app, ShowCommand& c) {
   CLI::App& sub = command(app, "show", "Print a graph as text, Graphviz or canonical JSON",
+                          "fusec show model.fusion.json\n"
                           "fusec show model.fusion.json --dot | dot -Tsvg > model.svg");
   sub.add_option("graph", c.graph, "Graph file, or - for stdin")->type_name("GRAPH");
   add_dim(sub, c.dims);
@@ -185,14 +213,30 @@ void add_show(CLI::App& app, ShowCommand& c) {
 }
 
 void add_ops(CLI::App& app, OpsCommand& c) {
-  CLI::App& sub = command(app, "ops", "List the ops: operands, dtypes, attributes, support", "fusec ops layer_norm");
+  CLI::App& sub = command(app, "ops", "List the ops: operands, dtypes, attributes, support", "fusec ops\nfusec ops layer_norm --json");
   sub.add_option("op", c.op, "One op only")->type_name("OP");
   sub.add_flag("--json", c.json, "JSON on stdout");
 }
 
+void parse_report(const std::string& text, CompileCommand& c) {
+  enum Format { kMarkdown, kHtml, kNoReport };
+  std::vector<std::string> names;
+  split_commas(text, names);
+  if (names.empty()) refuse("--report", "names nothing; write for example --report md,html");
+  c.report_markdown = c.report_html = false;
+  for (const std::string& name : names) {
+    const Format format = choose("--report", name, Choices<Format>{{"md", kMarkdown}, {"html", kHtml}, {"none", kNoReport}});
+    c.report_markdown |= format == kMarkdown;
+    c.report_html |= format == kHtml;
+  }
+}
+
 void add_compile(CLI::App& app, CompileCommand& c) {
   CLI::App& sub = command(app, "compile", "Compile graphs to CUDA, PTX, cubins and a report",
-                          "fusec compile model.fusion.json -o out --emit cu,cubin --arch sm_90");
+                          "fusec compile model.fusion.json -o out --emit cu,cubin --arch sm_90\n"
+                          "fusec compile model.fusion.json -o out --emit cu --report html\n"
+                          "fusec compile models/*.fusion.json -o out -j 8\n"
+                          "fusec compile - -o out --stop-after segment < model.fusion.json");
   sub.add_option("graph", c.graphs, "Graph files, or - for stdin")->type_name("GRAPH");
   value(sub, "-o,--out", "DIR", "Folder for what is written (default: here)", [&c](const std::string& text) {
     if (text.empty()) refuse("--out", "'' names no folder; '.' is this one");
@@ -207,15 +251,30 @@ void add_compile(CLI::App& app, CompileCommand& c) {
     for (const std::string& name : names) c.emit.push_back(choose("--emit", name, kinds));
   });
   add_arch(sub, [&c](const std::string& arch) { c.archs.push_back(arch); });
-  value(sub, "--report", "FORMAT", "The report for people, beside the JSON one: md or none (default md)",
-        [&c](const std::string& text) { c.report_markdown = choose("--report", text, Choices<bool>{{"md", true}, {"none", false}}); });
+  const std::string reports = "Reports";
+  value(sub, "--report", "FORMATS", "The reports for people, beside the JSON one: md, html or none (list; default md)",
+        [&c](const std::string& text) { parse_report(text, c); })
+      ->group(reports);
+  value(sub, "--measured", "FILE", "Times for the HTML report: what 'fusec run GRAPH --bench --json' printed",
+        [&c](const std::string& text) { c.measured = text; })
+      ->group(reports);
+  value(sub, "--layout", "BY", "Who places the HTML report's ops: dot or layers (default dot, where it is installed and quick enough)",
+        [&c](const std::string& text) { c.layers = choose("--layout", text, Choices<bool>{{"dot", false}, {"layers", true}}); })
+      ->group(reports);
+  value(sub, "-j,--jobs", "N", "Graphs to compile at a time (default: as many as there are cores)", [&c](const std::string& text) {
+    c.jobs = parse_integer<int64_t>("--jobs", text);
+    if (c.jobs < 1 || c.jobs > 1024) refuse("--jobs", "must be from 1 to 1024, not " + text);
+  });
   sub.add_flag("--json", c.json, "What was written, as JSON on stdout");
   add_compile_flags(sub, c.flags);
 }
 
 void add_run(CLI::App& app, RunCommand& c) {
-  CLI::App& sub =
-      command(app, "run", "Run a graph, or what compile wrote", "fusec run model.fusion.json --device cpu --outputs out.safetensors");
+  CLI::App& sub = command(app, "run", "Run a graph, or what compile wrote",
+                          "fusec run model.fusion.json --device cpu --outputs out.safetensors\n"
+                          "fusec run model.fusion.json --inputs in.npz --verify\n"
+                          "fusec run out --bench\n"
+                          "Exit: 0 done, 1 --verify found a difference, 2 bad input, 3 no GPU, 4 the GPU refused");
   sub.add_option("graph", c.graph, "Graph file, - for stdin, or a folder that compile wrote")->type_name("GRAPH");
   value(sub, "--device", "DEVICE", "gpu or cpu (default gpu)", [&c](const std::string& text) {
     c.device = choose("--device", text, Choices<RunCommand::Device>{{"gpu", RunCommand::kGpu}, {"cpu", RunCommand::kCpu}});
@@ -231,6 +290,25 @@ void add_run(CLI::App& app, RunCommand& c) {
   sub.add_flag("--json", c.json, "JSON on stdout");
   add_arch(sub, [&c](const std::string& arch) { c.arch = arch; });
   add_compile_flags(sub, c.flags);
+}
+
+void add_explain(CLI::App& app, ExplainCommand& c) {
+  CLI::App& sub = command(app, "explain", "Say why ops share a kernel or do not, and what the other way would cost",
+                          "fusec explain model.fusion.json\n"
+                          "fusec explain model.fusion.json y z\n"
+                          "fusec explain model.fusion.json --what-if y+z --what-if u/v --what-if 0+1");
+  sub.add_option("graph", c.graph, "Graph file, or - for stdin")->type_name("GRAPH");
+  sub.add_option("value", c.values,
+                 "Values to explain, by name, or segments, by number; two values in a row are explained as a pair (default: everything)")
+      ->type_name("VALUE");
+  values(sub, "--what-if", "MERGE",
+         "Try it the other way: A+B in one kernel, A/B in two, A/ for A in memory. A and B are values, or segments of a merge; may be "
+         "repeated",
+         [&c](const std::string& text) { c.what_ifs.push_back(text); });
+  sub.add_flag("--json", c.json, "JSON on stdout");
+  add_dim(sub, c.flags.dims);
+  add_arch(sub, [&c](const std::string& arch) { c.arch = arch; });
+  sub.add_flag("--relaxed-casts", c.flags.relaxed_casts, "Explain what compile --relaxed-casts does");
 }
 
 void add_reduce(CLI::App& app, ReduceCommand& c) {
@@ -291,8 +369,57 @@ void add_bench_diff(CLI::App& app, BenchDiffCommand& c) {
 }
 
 void add_rest(CLI::App& app, CommandTable& t) {
-  command(app, "env", "Say what was found here: NVRTC, driver, GPU, cache", "fusec env").add_flag("--json", t.env.json, "JSON on stdout");
+  command(app, "env", "Say what was found here: NVRTC, driver, GPU, cache", "fusec env --json")
+      .add_flag("--json", t.env.json, "JSON on stdout");
   command(app, "version", "Print the version", "fusec version --json").add_flag("--json", t.version.json, "JSON on stdout");
+  CLI::App& completions = command(app, "completions", "Print completions for a shell: bash, zsh or fish",
+                                  "fusec completions bash > ~/.local/share/bash-completion/completions/fusec\n"
+                                  "fusec completions zsh > ~/.zfunc/_fusec\n"
+                                  "fusec completions fish > ~/.config/fish/completions/fusec.fish");
+  completions.add_option("shell", t.completions.shell, "bash, zsh or fish")->type_name("SHELL");
+  CLI::App& man = command(app, "man", "Print a manual page, or write all of them",
+                          "fusec man compile | man -l -\nfusec man -o ~/.local/share/man/man1");
+  man.add_option("page", t.man.page, "A command (default: fusec itself)")->type_name("PAGE");
+  value(man, "-o,--out", "DIR", "Write every page to this folder", [&t](const std::string& text) { t.man.out = text; });
+}
+
+// --- the table as data ---------------------------------------------------------------------------------------------------
+
+OptionPage page_of(const CLI::Option& option) {
+  OptionPage page;
+  for (const std::string& name : option.get_lnames()) page.names.push_back("--" + name);
+  for (const std::string& name : option.get_snames()) page.names.push_back("-" + name);
+  const bool flag = option.get_items_expected_max() == 0;
+  page.type = flag ? "" : option.get_type_name();
+  page.help = option.get_description();
+  page.group = option.get_group() == "Options" || option.get_positional() ? "" : option.get_group();
+  page.repeated = option.get_expected_max() > 1;
+  return page;
+}
+
+CommandPages pages_of(const CLI::App& app) {
+  CommandPages pages{"a fusion compiler for graphs of tensor operations", app.get_footer(), {}, {}};
+  for (const CLI::Option* option : app.get_options()) pages.globals.push_back(page_of(*option));
+  for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; })) {
+    CommandPage page{sub->get_name(), sub->get_description(), sub->get_footer(), {}, {}};
+    for (const CLI::Option* option : sub->get_options()) {
+      if (option == sub->get_help_ptr()) continue;  // one of fusec itself
+      (option->get_positional() ? page.arguments : page.options).push_back(page_of(*option));
+    }
+    pages.commands.push_back(std::move(page));
+  }
+  return pages;
+}
+
+int print_completions(CompletionsCommand& c, const CommandPages& pages) {
+  if (c.shell.empty()) throw Failure(Exit::kBadInput, "'fusec completions' needs a shell: bash, zsh or fish");
+  return choose("completions", c.shell, Choices<bool>{{"bash", true}, {"zsh", true}, {"fish", true}}), run_completions(c, pages);
+}
+
+int print_man(ManCommand& c, const CommandPages& pages) {
+  Choices<bool> names{{"", true}};
+  for (const CommandPage& page : pages.commands) names.emplace_back(page.name, true);
+  return choose("man", c.page, names), run_man(c, pages);
 }
 
 // --- misspelt and missing arguments --------------------------------------------------------------------------------------
@@ -357,19 +484,24 @@ Console console_from(const CommandTable& t) {
   return {t.quiet, when == kAlways || (when == kAuto && stderr_has_colour())};
 }
 
-int dispatch(const std::string& name, CommandTable& t, const Console& console) {
-  t.check.console = t.show.console = t.ops.console = t.compile.console = t.run.console = t.reduce.console = t.env.console = console;
+int dispatch(const CLI::App& app, CommandTable& t, const Console& console) {
+  const std::string name = app.get_subcommands()[0]->get_name();
+  t.check.console = t.show.console = t.ops.console = t.compile.console = t.run.console = t.explain.console = t.reduce.console =
+      t.env.console = console;
   t.diff.console = t.bench_diff.console = console;
   if (name == "check") return need_graph(!t.check.graphs.empty(), name), run_check(t.check);
   if (name == "show") return need_graph(!t.show.graph.empty(), name), run_show(t.show);
   if (name == "ops") return run_ops(t.ops);
   if (name == "compile") return need_graph(!t.compile.graphs.empty(), name), run_compile(t.compile);
   if (name == "run") return need_graph(!t.run.graph.empty(), name), run_run(t.run);
+  if (name == "explain") return need_graph(!t.explain.graph.empty(), name), run_explain(t.explain);
   if (name == "reduce") return need_graph(!t.reduce.graph.empty(), name), run_reduce(t.reduce);
   if (name == "diff") return run_diff(t.diff);
   if (name == "bench-diff") return run_bench_diff(t.bench_diff);
   if (name == "env") return run_env(t.env);
   if (name == "version") return run_version(t.version);
+  if (name == "completions") return print_completions(t.completions, pages_of(app));
+  if (name == "man") return print_man(t.man, pages_of(app));
   FUSEC_CHECK(false, "command '" + name + "' is not dispatched");
   return static_cast<int>(Exit::kBug);
 }
@@ -379,13 +511,16 @@ int parse_and_run(int argc, char** argv, bool& colour) {
   CLI::App app("fusec: a fusion compiler for graphs of tensor operations.", "fusec");
   app.require_subcommand(0, 1);
   app.allow_extras()->fallthrough();  // what is left over gets our own message
-  app.footer("'fusec COMMAND --help' tells more. Example: fusec compile model.fusion.json -o out");
+  app.footer(
+      "Exit codes: 0 done, 1 the answer is no, 2 bad usage or input, 3 no GPU, driver or NVRTC, 4 refused by the GPU or its compiler, 70 a "
+      "bug in fusec.\n'fusec COMMAND --help' tells more. Example: fusec compile model.fusion.json -o out");
   add_globals(app, table);
   add_check(app, table.check);
   add_show(app, table.show);
   add_ops(app, table.ops);
   add_compile(app, table.compile);
   add_run(app, table.run);
+  add_explain(app, table.explain);
   add_reduce(app, table.reduce);
   add_diff(app, table.diff);
   add_bench_diff(app, table.bench_diff);
@@ -416,7 +551,7 @@ int parse_and_run(int argc, char** argv, bool& colour) {
     std::fputs(app.help().c_str(), stderr);
     return static_cast<int>(Exit::kBadInput);
   }
-  return dispatch(app.get_subcommands()[0]->get_name(), table, console);
+  return dispatch(app, table, console);
 }
 
 // What --json prints when a command gives up before it has a result.

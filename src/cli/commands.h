@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -57,6 +58,7 @@ struct CompileFlags {
   std::vector<std::string> dump_after;  // pass names, or "all"
   std::string stop_after;               // pass name, or ""
   int64_t pass_limit = -1;
+  std::optional<uint64_t> random_partition;  // its seed
   bool time_passes = false;
   bool no_cache = false;  // neither read nor write the compile cache
 };
@@ -70,8 +72,11 @@ struct CompileCommand {
   std::vector<EmitKind> emit;      // empty: the default set (.cu, .h, PTX, manifest, report)
   std::vector<std::string> archs;  // "sm_90"; empty: the GPU here, else sm_80
   CompileFlags flags;
-  bool report_markdown = true;  // the report for people, beside the JSON one
-  bool json = false;            // one object about what was written, on stdout
+  bool report_markdown = true, report_html = false;  // the reports for people, beside the JSON one
+  std::string measured;                              // what `run --bench --json` printed, for the HTML report
+  bool layers = false;                               // places of the HTML report's drawing: not by dot
+  int64_t jobs = 0;                                  // graphs at a time; 0: as many as there are cores
+  bool json = false;                                 // one object about what was written, on stdout
 };
 int run_compile(const CompileCommand& command);
 
@@ -88,6 +93,17 @@ struct RunCommand {
   CompileFlags flags;
 };
 int run_run(const RunCommand& command);
+
+struct ExplainCommand {
+  Console console;
+  std::string graph;
+  std::vector<std::string> values;    // names of values, or numbers of segments; empty: everything
+  std::vector<std::string> what_ifs;  // "A+B", "A/B", "A/"
+  std::string arch;                   // "": the GPU here, else sm_80
+  CompileFlags flags;
+  bool json = false;
+};
+int run_explain(const ExplainCommand& command);
 
 struct ReduceCommand {
   Console console;
@@ -124,6 +140,19 @@ struct EnvCommand {
   bool json = false;
 };
 int run_env(const EnvCommand& command);
+
+struct CommandPages;  // cli/command_pages.h
+
+struct CompletionsCommand {
+  std::string shell;  // bash, zsh, fish
+};
+int run_completions(const CompletionsCommand& command, const CommandPages& pages);
+
+struct ManCommand {
+  std::string page;  // a command; "": fusec itself
+  std::string out;   // a folder for all pages; "": one page on stdout
+};
+int run_man(const ManCommand& command, const CommandPages& pages);
 
 struct VersionCommand {
   bool json = false;

@@ -1,5 +1,7 @@
 #include "cli/compile_flags.h"
 
+#include "runtime/device.h"
+
 namespace fusec {
 
 CompileOptions options_from(const CompileFlags& flags, const std::string& arch) {
@@ -15,8 +17,15 @@ CompileOptions options_from(const CompileFlags& flags, const std::string& arch) 
   options.dump_after = flags.dump_after;
   options.stop_after = flags.stop_after;
   options.pass_limit = flags.pass_limit;
+  options.random_partition = flags.random_partition;
   options.time_passes = flags.time_passes;
   return options;
+}
+
+std::string arch_here() {
+  std::string missing;
+  const auto device = find_cuda_device(missing);
+  return device ? device->arch() : kDefaultArch;
 }
 
 std::optional<CompileCache> cache_from(const CompileFlags& flags) {

@@ -8,10 +8,12 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <thread>
 
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/progress.h"
 #include "driver/reduce.h"
 #include "support/files.h"
 #include "support/text.h"
@@ -109,9 +111,18 @@ int run_reduce(const ReduceCommand& command) {
 
   ReduceOptions options;
   options.max_tries = static_cast<size_t>(command.max_tries);
+  std::optional<Progress> progress(std::in_place, command.console);
+  size_t tries = 0;
   options.keep = [&](const std::string& text) { write_file(out, text); };
-  const Reduction reduced = reduce_graph(source.text(), [&](const std::string& text) { return run(text) == wanted; }, options);
+  const Reduction reduced = reduce_graph(
+      source.text(),
+      [&](const std::string& text) {
+        progress->say("reducing " + source.name() + ": try " + std::to_string(++tries));
+        return run(text) == wanted;
+      },
+      options);
   write_file(out, reduced.text);
+  progress.reset();
   if (command.json)
     print_result("{\"graph\": " + json_quote(source.name()) + ", \"out\": " + json_quote(out) + ", \"exit\": " + std::to_string(wanted) +
                  ", \"ops_before\": " + std::to_string(reduced.ops_before) + ", \"ops\": " + std::to_string(reduced.ops_after) +

@@ -4,6 +4,7 @@
 #include "cli/commands.h"
 #include "cli/compile_flags.h"
 #include "cli/console.h"
+#include "cli/progress.h"
 #include "data/files.h"
 #include "data/summary.h"
 #include "driver/run_cpu.h"
@@ -34,9 +35,11 @@ void write_results(const RunCommand& command, const Graph& graph, const std::str
 int run_cpu(const RunCommand& command, const Graph& graph) {
   if (command.bench) throw Failure(Exit::kBadInput, "--bench times a GPU; it does not go with --device cpu");
   if (command.verify) throw Failure(Exit::kBadInput, "--verify compares a GPU with the CPU; it does not go with --device cpu");
+  std::optional<Progress> progress(std::in_place, command.console, "computing " + graph.name + " on the CPU");
   const RunData data = make_run_data(graph, command.inputs, command.seed);
   const auto start = std::chrono::steady_clock::now();
   std::vector<Tensor> outputs = run_on_cpu(data.bound, data.inputs);
+  progress.reset();
   const double ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   write_results(command, graph, "cpu", ms, named_outputs(graph, std::move(outputs)));
   return static_cast<int>(Exit::kDone);
@@ -56,14 +59,19 @@ std::optional<Runnable> compile_here(const RunCommand& command, const SourceText
 }
 
 int run_gpu(const RunCommand& command, const Graph& graph, Device& device, const Runnable& runnable, const CompileCache* cache) {
+  std::optional<Progress> progress(std::in_place, command.console, "running " + graph.name);
   const RunData data = make_run_data(graph, command.inputs, command.seed);
   GpuRun run = load_on_gpu(device, runnable, data);
   const auto start = std::chrono::steady_clock::now();
   std::vector<Tensor> outputs = run_on_gpu(run);
   const double ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   std::optional<Verdict> verdict;
-  if (command.verify) verdict = verify_run(data, outputs, command.flags.contract);
+  if (command.verify) {
+    progress->say("comparing " + graph.name + " with the CPU reference");
+    verdict = verify_run(data, outputs, command.flags.contract);
+  }
   const NamedTensors named = named_outputs(graph, std::move(outputs));
+  progress.reset();
   if (verdict && !verdict->agrees()) {
     write_results(command, graph, device.info().name, ms, named, verdict);
     throw Failure(Exit::kNo, "the GPU's results differ from the CPU reference:\n" + verdict_text(*verdict));
@@ -74,7 +82,9 @@ int run_gpu(const RunCommand& command, const Graph& graph, Device& device, const
     return static_cast<int>(Exit::kDone);
   }
   if (!command.outputs.empty()) write_tensors(command.outputs, named);
+  progress.emplace(command.console, "measuring " + graph.name);
   const BenchResult result = bench_run(device, runnable, run, cache);
+  progress.reset();
   print_result(command.json ? bench_json(result) : bench_text(result));
   return static_cast<int>(Exit::kDone);
 }

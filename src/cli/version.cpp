@@ -9,7 +9,7 @@ namespace fusec {
 
 int run_version(const VersionCommand& command) {
   const std::string version = kVersion;
-  print_result(command.json ? "{\"fusec\": \"" + version + "\", \"format\": 1}\n" : "fusec " + version + "\n");
+  print_result(command.json ? "{\"fusec\": \"" + version + "\", \"format\": 1, \"report\": 1}\n" : "fusec " + version + "\n");
   return 0;
 }
 

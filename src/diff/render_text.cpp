@@ -101,7 +101,7 @@ class PeopleWriter {
 
   void graph() {
     const GraphDiff& d = c_.graph;
-    heading("graph", graph_summary(d) + (d.same() ? ", " + number_of(d.ops_b, "op") : ""));
+    heading("graph", graph_summary(d) + (d.same() ? ", " + count_text(d.ops_b, "op") : ""));
     auto changes = [&](const char* what, const std::vector<ChangedSpot>& list) {
       entries(list, [&](const ChangedSpot& spot) { return changed(what, spot); });
     };
@@ -139,7 +139,7 @@ class PeopleWriter {
       return text;
     });
     entries(d.cut_groups, [](const CastGroupView& group) {
-      return "cast group of `" + (group.ops.empty() ? "" : group.ops.front()) + "` (" + number_of(group.ops.size(), "op") +
+      return "cast group of `" + (group.ops.empty() ? "" : group.ops.front()) + "` (" + count_text(group.ops.size(), "op") +
              ") is cut: " + group.why;
     });
     entries(d.edges, [](const EdgeChange& e) { return "edge " + edge_text(e) + (e.b && !e.b->why.empty() ? ": " + e.b->why : ""); });

@@ -103,7 +103,7 @@ void check_common(const Comparison& c) {
   if (g.ops_a == 0 || g.ops_b == 0)
     throw Failure(Exit::kBadInput, both + " have nothing in common: the " + (g.ops_a == 0 ? "first" : "second") + " has no ops");
   if (g.common > 0) return;
-  throw Failure(Exit::kBadInput, both + " have nothing in common: none of " + number_of(g.ops_a, "op") + " is like one of " +
+  throw Failure(Exit::kBadInput, both + " have nothing in common: none of " + count_text(g.ops_a, "op") + " is like one of " +
                                      std::to_string(g.ops_b) + (g.by_name ? ", by their names" : "") +
                                      ". `fusec diff` compares versions of one graph");
 }

@@ -1,5 +1,6 @@
 #include "diff/words.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -66,16 +67,13 @@ std::string cause_text(const EdgeChange& e) {
 }  // namespace
 
 std::string bytes_text(double bytes) {
-  constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-  size_t unit = 0;
-  while (std::abs(bytes) >= 1024 && unit + 1 < std::size(kUnits)) bytes /= 1024, ++unit;
-  return format(unit == 0 ? "%.0f " : "%.1f ", bytes) + kUnits[unit];
+  constexpr double kMost = 9e18;  // of 64 bits
+  return size_text(static_cast<int64_t>(std::clamp(bytes, -kMost, kMost)));
 }
 
 std::string time_text(double us) { return format("%.2f µs", us); }
 std::string number_text(double n) { return format("%.0f", n); }
 std::string percent_text(double a, double b) { return format("%+.1f %%", 100 * (b / a - 1)); }
-std::string number_of(size_t n, const std::string& what) { return std::to_string(n) + " " + what + (n == 1 ? "" : "s"); }
 
 std::string phrase(const Change& c) {
   const std::string arrow = none_or(c.a) + " → " + none_or(c.b);
@@ -92,11 +90,11 @@ std::string graph_summary(const GraphDiff& d) {
   if (!text.empty()) text = text + (d.changed.size() + d.added.size() + d.removed.size() == 1 ? " op" : " ops");
   const size_t inputs = d.inputs_added.size() + d.inputs_removed.size() + d.inputs_changed.size();
   const size_t outputs = d.outputs_added.size() + d.outputs_removed.size() + d.outputs_changed.size();
-  if (inputs) text = join(text, number_of(inputs, "input") + " differ" + (inputs == 1 ? "s" : ""));
-  if (outputs) text = join(text, number_of(outputs, "output") + " differ" + (outputs == 1 ? "s" : ""));
-  if (!d.sizes_changed.empty()) text = join(text, number_of(d.sizes_changed.size(), "run-time size") + " changed");
+  if (inputs) text = join(text, count_text(inputs, "input") + " differ" + (inputs == 1 ? "s" : ""));
+  if (outputs) text = join(text, count_text(outputs, "output") + " differ" + (outputs == 1 ? "s" : ""));
+  if (!d.sizes_changed.empty()) text = join(text, count_text(d.sizes_changed.size(), "run-time size") + " changed");
   if (text.empty()) return d.by_name ? "the same names" : "the same";
-  if (!d.follow.empty()) text += "; dtypes or shapes of " + number_of(d.follow.size(), "other op") + " follow";
+  if (!d.follow.empty()) text += "; dtypes or shapes of " + count_text(d.follow.size(), "other op") + " follow";
   return text;
 }
 

@@ -4,14 +4,14 @@
 #include <string>
 
 #include "diff/segment_diff.h"
+#include "support/quantity.h"
 
 namespace fusec {
 
-std::string bytes_text(double bytes);                      // "20.0 MiB"
-std::string time_text(double us);                          // "12.5 µs"
-std::string number_text(double n);                         // "12"
-std::string percent_text(double a, double b);              // "+12.5 %"
-std::string number_of(size_t n, const std::string& what);  // "1 op", "2 ops"
+std::string bytes_text(double bytes);          // size_text of what JSON gave as a number
+std::string time_text(double us);              // "12.5 µs"
+std::string number_text(double n);             // "12"
+std::string percent_text(double a, double b);  // "+12.5 %"
 
 std::string phrase(const Change& change);  // "dtype \"bf16\" → \"f32\""
 // "1 changed, 2 added; 12 follow", or "the same".

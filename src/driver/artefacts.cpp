@@ -56,7 +56,8 @@ Manifest manifest_of(const Compilation& compilation, const Target& target) {
   CostModel model(compilation.rewritten, target);
   for (const Segment& segment : compilation.segmentation.segments) {
     const SegmentCost cost = model.cost_of(segment);
-    manifest.bytes += cost.bytes_read + cost.bytes_written;
+    manifest.segment_bytes.push_back(cost.bytes_read + cost.bytes_written);
+    manifest.bytes += manifest.segment_bytes.back();
   }
   return manifest;
 }
@@ -91,6 +92,7 @@ Artefacts make_artefacts(const Compilation& compilation, const Target& target, c
   }
   made.files.emplace_back(name + ".report.json", report_json(compilation, target, resources));
   if (options.markdown) made.files.emplace_back(name + ".report.md", report_markdown(compilation, target, resources));
+  if (options.html) made.files.emplace_back(name + ".report.html", report_html(compilation, target, resources, options.html_options));
   if (seal) made.files.push_back(std::move(*seal));
   return made;
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "driver/compile.h"
+#include "report/html.h"
 #include "runtime/compile_cache.h"
 #include "runtime/manifest.h"
 #include "support/publish.h"
@@ -14,7 +15,8 @@ namespace fusec {
 
 struct ArtefactOptions {
   bool cu = true, ptx = true, cubin = false;  // none of them: reports only
-  bool markdown = true;
+  bool markdown = true, html = false;
+  HtmlOptions html_options;
   std::vector<std::string> archs;  // "sm_90", "compute_80", …; not empty when ptx or cubin are wanted
   const CompileCache* cache = nullptr;
 };

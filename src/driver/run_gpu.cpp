@@ -80,6 +80,9 @@ BenchResult bench_run(Device& device, const Runnable& runnable, GpuRun& run, con
   result.segment_ms = runnable.segment_ms;
   // The manifest counts bytes for the typical sizes.
   if (run.program.symbols == typical_values(runnable.manifest.symbols)) result.bytes = runnable.manifest.bytes;
+  const bool each = result.bytes && runnable.manifest.segment_bytes.size() == runnable.manifest.segments;
+  if (each) result.segment_bytes = runnable.manifest.segment_bytes;
+  result.peak_gbps = device.info().peak_gbps;
   const CudaBinary copy = compile_for_device(kCopyKernelName, kCopyKernelSource, device.info(), cache);
   measure(device, *run.loaded, run.program, copy.cubin.empty() ? copy.ptx : copy.cubin, result);
   return result;

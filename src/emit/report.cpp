@@ -82,6 +82,7 @@ std::string report_json(const Compilation& c, const Target& target, const std::m
   }
   json["origin"] = facts.origin.empty() ? Json::object() : Json(facts.origin);
   json["merged"] = facts.merged.empty() ? Json::object() : Json(facts.merged);
+  if (!c.log.deterministic.empty()) json["deterministic"] = c.log.deterministic;
   json["totals"] = {{"segments", facts.segments.size()},
                     {"launches", facts.launches},
                     {"edge_bytes", facts.edge_bytes},

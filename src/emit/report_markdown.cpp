@@ -1,30 +1,14 @@
 #include <algorithm>
-#include <cstdio>
 
 #include "emit/report.h"
 #include "emit/report_facts.h"
+#include "support/quantity.h"
 
 namespace fusec {
 
 namespace {
 
 constexpr size_t kListed = 40;  // ops named in a row; the JSON report has them all
-
-std::string size_text(int64_t bytes) {
-  constexpr const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-  double value = static_cast<double>(bytes);
-  size_t unit = 0;
-  while (value >= 1024 && unit + 1 < std::size(units)) value /= 1024, ++unit;
-  char text[32];
-  std::snprintf(text, sizeof text, unit == 0 ? "%.0f %s" : "%.1f %s", value, units[unit]);
-  return text;
-}
-
-std::string us_text(double us) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.1f", us);
-  return text;
-}
 
 std::string list_text(const std::vector<std::string>& names) {
   std::string text;
@@ -93,6 +77,11 @@ std::string report_markdown(const Compilation& c, const Target& target, const st
   if (!facts.merged.empty()) {
     text += "## Merged ops\n\n";
     for (const auto& [dropped, kept] : facts.merged) text += "- `" + dropped + "` → `" + kept + "`\n";
+    text += "\n";
+  }
+  if (!c.log.deterministic.empty()) {
+    text += "## Deterministic\n\n";
+    for (const auto& [scatter, why] : c.log.deterministic) text += "- `" + scatter + "`: " + why + "\n";
     text += "\n";
   }
   return text;

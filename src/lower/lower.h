@@ -12,9 +12,10 @@
 
 namespace fusec {
 
-// How updates that meet in one element are spread: `kDirect` by an atomic each, `kShared` in tables in shared memory, `kLists`
-// by a list of updates for each row, which one thread an element sums up. A schedule that does not fit leaves the updates direct.
-enum class ScatterSchedule : uint8_t { kAuto, kDirect, kShared, kLists };
+// How updates that meet in one element are spread: `kDirect` by an atomic each, `kShared` in tables in shared memory, `kCached` in
+// tables that hold what comes first to each place, `kLists` by a list of updates for each row, which one thread an element sums up. A
+// schedule that does not fit leaves the updates direct.
+enum class ScatterSchedule : uint8_t { kAuto, kDirect, kShared, kCached, kLists };
 
 struct LowerOptions {
   bool check_indices = true;   // compare each index with the size that it selects from

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 
 #include "kernel/visit.h"
 #include "lower/schedule.h"
@@ -13,8 +14,10 @@ namespace {
 constexpr int kMaxSlices = 3;               // (every update is read as often)
 constexpr int64_t kManyUpdates = 32768;     // fewer are over before a table is cleared
 constexpr int64_t kUpdatesPerBlock = 4096;  // at least, and as many as a table has elements, which it takes to add them up
-constexpr int64_t kCopiesBytes = 32 << 10;  // of a table with copies
-constexpr int64_t kBytesInFlight = 64;      // that a thread loads at once
+constexpr int64_t kFewestCopies = 8;
+constexpr int64_t kCacheSize = 2048, kCacheWorth = 1 << 21;  // elements; updates, each of which costs the look into the table
+constexpr int64_t kCopiesBytes = 32 << 10;                   // of a table with copies
+constexpr int64_t kBytesInFlight = 64;                       // that a thread loads at once
 
 // True if every update adds the same and a block cannot count beyond 32 bits.
 bool is_counted(const Part& part) {
@@ -24,8 +27,12 @@ bool is_counted(const Part& part) {
          updates.value() < int64_t{1} << 32;
 }
 
-// Shared memory has atomic operations for integers of 32 bits only: others compare and swap, and wait for each other.
-bool waits(const Table& table) { return !table.counts && table.dtype != DType::kI32; }
+// True if one instruction adds several elements that lie side by side.
+bool is_vector_update(const Part& part, const Kernel& kernel) {
+  const Index& index = part.stores[0].index;
+  return part.lane.valid() && kernel.buffers[part.stores[0].buffer].dtype == DType::kF32 && index.coefficient(part.lane).is(1) &&
+         !inside_atom(part.space, index, part.lane);
+}
 
 int64_t loaded_bytes(const Part& part) {
   int64_t bytes = 0;
@@ -36,24 +43,52 @@ int64_t loaded_bytes(const Part& part) {
 
 }  // namespace
 
-void make_table(const Target& target, const Size& elements, bool always, Kernel& kernel) {
+namespace {
+
+// A table that holds the whole target, in slices where it must; or none.
+std::optional<Table> whole_table(const Target& target, int64_t size, DType dtype, const Part& part, int64_t updates, bool always) {
+  Table table;
+  table.size = size;
+  table.dtype = dtype;
+  table.counts = is_counted(part);
+  const int64_t most = target.shared_bytes_per_block - 1024, bytes = size * table.element_bytes();
+  if (bytes > kMaxSlices * most || (!always && updates < std::max(kManyUpdates, 4 * size))) return std::nullopt;
+  table.slices = static_cast<int>((bytes + most - 1) / most);
+  // Threads that add floats wait for each other, as shared memory has no operation for that.
+  const int64_t copies = std::bit_floor(static_cast<uint64_t>(kCopiesBytes / (table.range() * table.element_bytes())));
+  if (is_float(dtype) && !table.counts && part.stores[0].accumulate == Accumulate::kAdd && copies >= kFewestCopies)
+    table.copies = static_cast<int>(std::min<int64_t>(copies, 32));
+  return table;
+}
+
+// What many updates meet in comes early, and finds its place free.
+std::optional<Table> cache(int64_t size, DType dtype, const Part& part, int64_t updates, bool always) {
+  if (size > std::numeric_limits<int32_t>::max()) return std::nullopt;
+  if (!always && updates < kCacheWorth) return std::nullopt;
+  Table table;
+  table.size = kCacheSize;
+  table.dtype = dtype;
+  table.cached = true;
+  return table;
+}
+
+}  // namespace
+
+void make_table(const Target& target, const Size& elements, ScatterSchedule schedule, Kernel& kernel) {
   Part& part = kernel.parts[0];
   const Store& store = part.stores[0];
   if (!elements.is_constant() || part.dims.empty() || part.tile || store.accumulate == Accumulate::kNone) return;
-  Table table;
-  table.size = elements.value();
-  table.dtype = kernel.buffers[store.buffer].dtype;
-  table.counts = is_counted(part);
-  const int64_t most = target.shared_bytes_per_block - 1024, bytes = table.size * table.element_bytes();
+  const DType dtype = kernel.buffers[store.buffer].dtype;
   const int64_t updates = evaluate(iterations(part), typical_values(part.space.symbols())) * part.vector;
-  if (bytes > kMaxSlices * most) return;
-  if (!always && (updates < kManyUpdates || updates < 4 * table.size)) return;
-  table.slices = static_cast<int>((bytes + most - 1) / most);
-  const int64_t slice_bytes = table.range() * table.element_bytes();
-  if (waits(table) && store.accumulate == Accumulate::kAdd)
-    table.copies = static_cast<int>(std::clamp<int64_t>(std::bit_floor(static_cast<uint64_t>(kCopiesBytes / slice_bytes)), 1, 32));
-  kernel.dynamic_bytes = static_cast<int>(slice_bytes * table.copies);
-  const int64_t resident = std::clamp<int64_t>(most / (kernel.dynamic_bytes + 1024), 1, 4);
+  if (schedule != ScatterSchedule::kCached)
+    part.table = whole_table(target, elements.value(), dtype, part, updates, schedule == ScatterSchedule::kShared);
+  // (Vectors of updates meet less, and are faster together.)
+  if (!part.table && schedule != ScatterSchedule::kShared && (schedule == ScatterSchedule::kCached || !is_vector_update(part, kernel)))
+    part.table = cache(elements.value(), dtype, part, updates, schedule == ScatterSchedule::kCached);
+  if (!part.table) return;
+  Table& table = *part.table;
+  kernel.dynamic_bytes = static_cast<int>(table.range() * (table.element_bytes() * table.copies + (table.cached ? 4 : 0)));
+  const int64_t resident = std::clamp<int64_t>((target.shared_bytes_per_block - 1024) / (kernel.dynamic_bytes + 1024), 1, 4);
   kernel.block = resident == 1 ? 1024 : 512;
   if (!part.serial.valid())
     part.unroll = static_cast<int>(std::clamp<int64_t>(kBytesInFlight / std::max<int64_t>(1, loaded_bytes(part)), 1, 4));
@@ -61,7 +96,6 @@ void make_table(const Target& target, const Size& elements, bool always, Kernel&
   const int64_t wanted = updates / std::max(kUpdatesPerBlock, 2 * table.size);
   const int64_t teams = std::clamp<int64_t>(wanted, 1, target.multiprocessors * resident / table.slices);
   part.grid = {Size(teams * table.slices), 1};
-  part.table = table;
 }
 
 }  // namespace fusec

@@ -2,12 +2,13 @@
 #pragma once
 
 #include "kernel/kernel.h"
+#include "lower/lower.h"
 #include "segment/target.h"
 
 namespace fusec {
 
-// Gives the kernel's one part, whose updates go to `elements` contiguous elements, a table where that pays, or whenever it fits
-// (`always`).
-void make_table(const Target& target, const Size& elements, bool always, Kernel& kernel);
+// Gives the kernel's one part, whose updates go to `elements` contiguous elements, a table where that pays, or wherever it fits where the
+// schedule asks for one.
+void make_table(const Target& target, const Size& elements, ScatterSchedule schedule, Kernel& kernel);
 
 }  // namespace fusec

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/copy_kernel.h"
+#include "support/quantity.h"
 
 namespace fusec {
 
@@ -14,6 +15,8 @@ namespace {
 constexpr int kWarmups = 10, kReplays = 100;
 constexpr int kSegmentWarmups = 3, kSegmentReplays = 20;
 constexpr int kCopyWarmups = 3, kCopyReplays = 20;
+constexpr double kNoisy = 0.05, kDrift = 0.05, kSlowCopy = 0.65;  // relative
+constexpr double kClockUs = 0.5;                                  // of the events that time replays
 
 double rounded(double value) { return std::round(value * 1e3) / 1e3; }
 
@@ -25,7 +28,12 @@ std::vector<SegmentTime> measure_segments(LoadedGraph& loaded, const BoundProgra
     if (seen == times.end()) times.push_back({launch.segment, kernel, 0});
     else seen->kernel += "+" + kernel;
   }
-  for (SegmentTime& time : times) time.us = quartiles(loaded.time_segment(time.id, kSegmentWarmups, kSegmentReplays)).median;
+  for (SegmentTime& time : times) {
+    const Quartiles us = quartiles(loaded.time_segment(time.id, kSegmentWarmups, kSegmentReplays));
+    time.us = us.median;
+    time.q1 = us.q1;
+    time.q3 = us.q3;
+  }
   return times;
 }
 
@@ -33,6 +41,13 @@ std::string line(const char* format, auto... values) {
   char text[256];
   std::snprintf(text, sizeof text, format, values...);
   return text;
+}
+
+double rate(int64_t bytes, double us) { return us > 0 ? static_cast<double>(bytes) / us * 1e-3 : 0; }
+
+std::optional<int64_t> bytes_of(const BenchResult& r, uint32_t segment) {
+  if (segment >= r.segment_bytes.size()) return std::nullopt;
+  return r.segment_bytes[segment];
 }
 
 }  // namespace
@@ -59,10 +74,36 @@ Quartiles quartiles(std::vector<double> samples) {
 void measure(Device& device, LoadedGraph& loaded, const BoundProgram& program, const std::string& copy_image, BenchResult& result) {
   result.device = device.info().name;
   result.launches = program.launches.size();
-  const Quartiles copy = quartiles(device.time_copy(copy_image, kCopyWarmups, kCopyReplays));
-  result.limit_gbps = 2e-3 * static_cast<double>(kCopyBytes) / copy.median;
-  result.us = quartiles(loaded.time(kWarmups, kReplays));
+  auto copy_gbps = [&] {
+    return 2e-3 * static_cast<double>(kCopyBytes) / quartiles(device.time_copy(copy_image, kCopyWarmups, kCopyReplays)).median;
+  };
+  result.limit_gbps = copy_gbps();
+  result.samples = loaded.time(kWarmups, kReplays);
+  result.us = quartiles(result.samples);
   result.per_segment = measure_segments(loaded, program);
+  result.limit_gbps_after = copy_gbps();
+}
+
+std::vector<std::string> doubts_about(const BenchResult& r) {
+  std::vector<std::string> doubts;
+  const double spread = r.us.median > 0 ? (r.us.q3 - r.us.q1) / r.us.median : 0;
+  // A tick of the clock is half a microsecond: that is no noise.
+  if (spread > kNoisy && r.us.q3 - r.us.q1 > kClockUs)
+    doubts.push_back(line("noisy: half of the replays lie %.0f %% apart; does something else use the GPU?", 100 * spread));
+  if (r.samples.size() >= 12) {
+    const auto third = static_cast<std::ptrdiff_t>(r.samples.size() / 3);
+    const double first = quartiles({r.samples.begin(), r.samples.begin() + third}).median;
+    const double last = quartiles({r.samples.end() - third, r.samples.end()}).median;
+    if (std::abs(last - first) > kDrift * first && std::abs(last - first) > kClockUs)
+      doubts.push_back(line("drifting: the last replays take %.0f %% %s than the first; the clocks change",
+                            100 * std::abs(last / first - 1), last > first ? "longer" : "less time"));
+  }
+  if (r.limit_gbps > 0 && r.limit_gbps_after > 0 && std::abs(r.limit_gbps_after / r.limit_gbps - 1) > kDrift)
+    doubts.push_back(
+        line("throttled or shared: a plain copy went from %.0f to %.0f GB/s during the measurement", r.limit_gbps, r.limit_gbps_after));
+  if (r.peak_gbps > 0 && r.limit_gbps > 0 && r.limit_gbps < kSlowCopy * r.peak_gbps)
+    doubts.push_back(line("throttled or shared: a plain copy reaches %.0f GB/s of the memory's %.0f", r.limit_gbps, r.peak_gbps));
+  return doubts;
 }
 
 std::string bench_json(const BenchResult& r) {
@@ -77,27 +118,43 @@ std::string bench_json(const BenchResult& r) {
   json["gbps"] = rounded(r.gbps());
   json["limit_gbps"] = rounded(r.limit_gbps);
   json["per_segment"] = nlohmann::ordered_json::array();
-  for (const SegmentTime& time : r.per_segment)
-    json["per_segment"].push_back({{"id", time.id}, {"kernel", time.kernel}, {"us", rounded(time.us)}});
+  for (const SegmentTime& time : r.per_segment) {
+    json["per_segment"].push_back(
+        {{"id", time.id}, {"kernel", time.kernel}, {"us", rounded(time.us)}, {"q1", rounded(time.q1)}, {"q3", rounded(time.q3)}});
+    if (const auto bytes = bytes_of(r, time.id))
+      json["per_segment"].back().update({{"bytes", *bytes}, {"gbps", rounded(rate(*bytes, time.us))}});
+  }
   json["compile_ms"] = rounded(r.compile_ms);
   json["segment_ms"] = rounded(r.segment_ms);
+  json["samples"] = nlohmann::ordered_json::array();
+  for (double us : r.samples) json["samples"].push_back(rounded(us));
+  json["warnings"] = doubts_about(r);
   return json.dump() + "\n";
 }
 
 std::string bench_text(const BenchResult& r) {
-  auto count = [](size_t n, const char* one, const char* several) { return std::to_string(n) + " " + (n == 1 ? one : several); };
   std::string text =
-      r.graph + " on " + r.device + ": " + count(r.segments, "segment", "segments") + ", " + count(r.launches, "launch", "launches") + "\n";
-  text += line("  %.2f us median (quartiles %.2f and %.2f, least %.2f, %zu replays, L2 cache overwritten before each)\n", r.us.median,
-               r.us.q1, r.us.q3, r.us.min, r.us.n);
-  if (r.bytes)
-    text += line("  %.2f MB moved: %.0f GB/s, %.0f %% of the %.0f GB/s of a plain copy\n", static_cast<double>(*r.bytes) * 1e-6, r.gbps(),
-                 r.limit_gbps > 0 ? 100 * r.gbps() / r.limit_gbps : 0.0, r.limit_gbps);
-  else text += line("  a plain copy reaches %.0f GB/s\n", r.limit_gbps);
-  if (r.per_segment.size() > 1) text += "  segments alone, launching included in each:\n";
-  for (const SegmentTime& time : r.per_segment)
-    if (r.per_segment.size() > 1) text += line("    %3u %9.2f us  ", time.id, time.us) + time.kernel + "\n";
-  text += line("  compiled in %.1f ms, segmentation %.1f ms of it\n", r.compile_ms, r.segment_ms);
+      r.graph + " on " + r.device + ": " + count_text(r.segments, "segment") + ", " + count_text(r.launches, "launch") + "\n";
+  text += "  segment        time       bytes         rate  of a copy  kernels\n";
+  auto row = [&](const std::string& name, double us, std::optional<int64_t> bytes, const std::string& kernels) {
+    text += line("  %7s %8.2f us", name.c_str(), us);
+    if (bytes) {
+      const double gbps = rate(*bytes, us);
+      text += line(" %11s %7.0f GB/s", size_text(*bytes).c_str(), gbps) +
+              (r.limit_gbps > 0 ? line(" %8.0f %%", 100 * gbps / r.limit_gbps) : line(" %10s", "-"));
+    } else {
+      text += line(" %11s %12s %10s", "-", "-", "-");
+    }
+    text += (kernels.empty() ? "" : "  " + kernels) + "\n";
+  };
+  for (const SegmentTime& time : r.per_segment) row(std::to_string(time.id), time.us, bytes_of(r, time.id), time.kernel);
+  row("all", r.us.median, r.bytes, "");
+  text += line("  all: median of %zu replays, L2 cache overwritten before each; quartiles %.2f and %.2f, least %.2f us\n", r.us.n, r.us.q1,
+               r.us.q3, r.us.min);
+  if (r.per_segment.size() > 1) text += "  segments are timed alone, so that launching is in each of them\n";
+  text +=
+      line("  a plain copy reaches %.0f GB/s; compiled in %.1f ms, segmentation %.1f ms of it\n", r.limit_gbps, r.compile_ms, r.segment_ms);
+  for (const std::string& doubt : doubts_about(r)) text += "  warning: " + doubt + "\n";
   return text;
 }
 

@@ -67,6 +67,10 @@ Result first_device(const Driver& driver, DeviceHandle& device, DeviceInfo& info
     if (const Result error = driver.device_get_attribute(value, attribute, device)) return error;
   info.l2_bytes = l2_bytes;
   info.shared_bytes_per_block = shared_bytes;
+  int clock_khz = 0, bus_bits = 0;  // (a driver need not tell them)
+  if (driver.device_get_attribute(&clock_khz, kMemoryClockKhz, device) == 0 &&
+      driver.device_get_attribute(&bus_bits, kMemoryBusBits, device) == 0)
+    info.peak_gbps = 2e-6 * clock_khz * bus_bits / 8;  // two transfers a clock
   return 0;
 }
 

@@ -18,6 +18,7 @@ struct DeviceInfo {
   int major = 0, minor = 0;  // compute capability
   int64_t memory_bytes = 0, l2_bytes = 0, shared_bytes_per_block = 0;
   int multiprocessors = 0;
+  double peak_gbps = 0;    // of the memory, from its clock and width; 0 when the driver does not say
   int driver_version = 0;  // 13000 is CUDA 13.0
   std::string driver_path;
   std::string arch() const { return "sm_" + std::to_string(major * 10 + minor); }

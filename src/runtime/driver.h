@@ -22,8 +22,8 @@ using GraphExec = struct CUgraphExec_st*;
 inline constexpr Result kOutOfMemory = 2, kStubLibrary = 34, kErrorNoDevice = 100, kNoBinaryForGpu = 209, kInvalidPtx = 218,
                         kUnsupportedPtxVersion = 222, kDriverMismatch = 803, kCompatNotSupported = 804;
 // Device attributes.
-inline constexpr int kMaxThreadsPerBlock = 1, kMultiprocessorCount = 16, kL2CacheSize = 38, kComputeCapabilityMajor = 75,
-                     kComputeCapabilityMinor = 76, kCooperativeLaunch = 95, kMaxSharedPerBlockOptin = 97;
+inline constexpr int kMaxThreadsPerBlock = 1, kMultiprocessorCount = 16, kMemoryClockKhz = 36, kMemoryBusBits = 37, kL2CacheSize = 38,
+                     kComputeCapabilityMajor = 75, kComputeCapabilityMinor = 76, kCooperativeLaunch = 95, kMaxSharedPerBlockOptin = 97;
 // Function attributes.
 inline constexpr int kFunctionMaxThreadsPerBlock = 0, kFunctionSharedBytes = 1, kFunctionRegisters = 4, kFunctionMaxDynamicSharedBytes = 8;
 inline constexpr int kJitErrorLogBuffer = 5, kJitErrorLogBufferBytes = 6;

@@ -276,6 +276,7 @@ std::string write_manifest(const Manifest& manifest, const Graph& graph) {
   json.update(tensors_json(graph));
   json["segments"] = manifest.segments;
   json["bytes"] = manifest.bytes;
+  json["segment_bytes"] = manifest.segment_bytes;
   json["workspace"] = workspace_json(manifest);
   json["checks"] = Json::array();
   for (const IndexCheck& check : manifest.program.checks)
@@ -302,6 +303,8 @@ Manifest read_manifest(const std::string& text, const std::string& path) {
     manifest.outputs = json.at("outputs").size();
     manifest.segments = static_cast<uint32_t>(integer(json.at("segments"), 0, UINT32_MAX));
     manifest.bytes = integer(json.at("bytes"), 0, INT64_MAX);
+    if (json.contains("segment_bytes"))
+      for (const Json& bytes : json["segment_bytes"]) manifest.segment_bytes.push_back(integer(bytes, 0, INT64_MAX));
     read_workspace(json.at("workspace"), manifest);
     for (const Json& check : json.at("checks")) {
       manifest.program.checks.push_back({check.at("op").get<std::string>(), {}});

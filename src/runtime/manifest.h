@@ -24,8 +24,9 @@ struct Manifest {
   Symbols symbols;         // those of the program's sizes
   Program program;         // without its texts
   uint32_t segments = 0;
-  int64_t bytes = 0;               // that the segments read and write, for the typical sizes
-  size_t inputs = 0, outputs = 0;  // how many the graph has
+  int64_t bytes = 0;                   // that the segments read and write, for the typical sizes
+  std::vector<int64_t> segment_bytes;  // each of them; empty in what an earlier fusec wrote
+  size_t inputs = 0, outputs = 0;      // how many the graph has
   std::vector<ManifestFile> files;
 };
 

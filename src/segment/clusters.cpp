@@ -7,8 +7,12 @@
 namespace fusec {
 
 namespace {
-constexpr size_t kSearchBudget = 3000;  // clusters visited before a path search gives up
+std::vector<OpId> pinned(const Clusters::Pairs& apart, std::vector<OpId> stored) {
+  for (const auto& [a, b] : apart) stored.insert(stored.end(), {a, b});
+  return stored;
 }
+
+}  // namespace
 
 Refusal limits_refusal(const Facts& facts, const Target& target, const Evaluation& e, size_t op_count) {
   if (op_count > kMaxOps)
@@ -23,10 +27,12 @@ Refusal limits_refusal(const Facts& facts, const Target& target, const Evaluatio
   return {};
 }
 
-Clusters::Clusters(const Facts& facts, const Target& target)
+Clusters::Clusters(const Facts& facts, const Target& target, Pairs apart, std::vector<OpId> stored)
     : facts_(facts),
       target_(target),
-      floating_(facts),
+      apart_(std::move(apart)),
+      pinned_(pinned(apart_, std::move(stored))),
+      floating_(facts, pinned_),
       evaluator_(facts),
       scheduler_(facts, target),
       cluster_of_(facts.graph.ops.size()),
@@ -98,6 +104,13 @@ std::vector<ClusterId> Clusters::all() {
     if (parent_[ClusterId(n)] == ClusterId(n)) ids.push_back(ClusterId(n));
   std::sort(ids.begin(), ids.end(), [&](ClusterId a, ClusterId b) { return clusters_[a].first_rank < clusters_[b].first_rank; });
   return ids;
+}
+
+bool Clusters::asked_apart(ClusterId a, ClusterId b) {
+  return std::any_of(apart_.begin(), apart_.end(), [&](const auto& pair) {
+    const ClusterId x = of(pair.first), y = of(pair.second);
+    return (x == a && y == b) || (x == b && y == a);
+  });
 }
 
 bool Clusters::stays_written(ValueId v, ClusterId a, ClusterId b) {
@@ -228,6 +241,10 @@ ClusterCost Clusters::join(ClusterId a, ClusterId b) {
   ClusterCost cost;
   const Cluster &ca = clusters_[a], &cb = clusters_[b];
   cost.op_count = ca.cost.op_count + cb.cost.op_count;
+  if (asked_apart(a, b)) {
+    cost.plan.refusal = {Rule::kAsked, "asked to be apart"};
+    return cost;
+  }
   cost.evaluation = join_estimate(a, b);
   cost.plan.refusal = limits_refusal(facts_, target_, cost.evaluation, cost.op_count);
   if (cost.plan.refusal.rule != Rule::kNone) return cost;
@@ -244,6 +261,32 @@ ClusterCost Clusters::join(ClusterId a, ClusterId b) {
   cost.op_count = ops.size();
   cost.evaluation = evaluator_.evaluate(ops, cost.evaluation.writes, cost.plan.inline_reductions);
   cost.evaluation.bytes_written += cost.plan.partial_bytes;
+  cost.us = kernel_us(cost.evaluation, target_, cost.plan.parallel);
+  return cost;
+}
+
+ClusterCost Clusters::cost_of(const std::vector<OpId>& nodes) {
+  ClusterCost cost;
+  std::vector<uint8_t> inside(facts_.graph.ops.size());
+  for (OpId op : nodes) inside[op.index] = 1;
+  for (const auto& [a, b] : apart_)
+    if (inside[a.index] && inside[b.index]) return cost.plan.refusal = {Rule::kAsked, "asked to be apart"}, cost;
+  std::vector<ValueId> writes;
+  for (OpId op : nodes)
+    for (ValueId v : facts_.graph[op].out) {
+      if (!v.valid()) continue;
+      const bool leaves = std::any_of(readers_[v].begin(), readers_[v].end(), [&](OpId reader) { return !inside[reader.index]; });
+      if (leaves || facts_.is_output(v)) writes.push_back(v);
+    }
+  std::sort(writes.begin(), writes.end());
+  const std::vector<OpId> ops = floating_.closure(nodes);
+  cost.op_count = ops.size();
+  cost.plan = scheduler_.plan(ops, writes);
+  if (!cost.plan.ok) return cost;
+  cost.evaluation = evaluator_.evaluate(ops, writes, cost.plan.inline_reductions);
+  cost.evaluation.bytes_written += cost.plan.partial_bytes;
+  const Refusal refusal = limits_refusal(facts_, target_, cost.evaluation, cost.op_count);
+  if (refusal.rule != Rule::kNone) return cost.plan = {}, cost.plan.refusal = refusal, cost;
   cost.us = kernel_us(cost.evaluation, target_, cost.plan.parallel);
   return cost;
 }
@@ -279,7 +322,7 @@ std::vector<ClusterId> Clusters::predecessors(ClusterId id) {
 }
 
 // Clusters reachable from `from` whose order lies strictly between the two; `via`: a direct neighbour of `to` among them.
-bool Clusters::search(ClusterId from, ClusterId to, bool forward, std::vector<ClusterId>& found, ClusterId& via) {
+bool Clusters::search(ClusterId from, ClusterId to, bool forward, size_t budget, std::vector<ClusterId>& found, ClusterId& via) {
   ++stamp_;
   found.clear();
   std::vector<ClusterId> stack{from};
@@ -296,14 +339,14 @@ bool Clusters::search(ClusterId from, ClusterId to, bool forward, std::vector<Cl
       seen_[next] = stamp_;
       found.push_back(next);
       stack.push_back(next);
-      if (found.size() > kSearchBudget) return false;
+      if (found.size() > budget) return false;
     }
     if (via.valid()) return true;
   }
   return true;
 }
 
-ClusterId Clusters::between(ClusterId a, ClusterId b, bool& gave_up) {
+ClusterId Clusters::between(ClusterId a, ClusterId b, bool& gave_up, size_t budget) {
   gave_up = false;
   before_.clear();
   after_.clear();
@@ -313,10 +356,10 @@ ClusterId Clusters::between(ClusterId a, ClusterId b, bool& gave_up) {
   if (leads_only_to(a, b)) return via;
   const std::vector<ClusterId> previous = predecessors(b);
   if (previous.empty() || (previous.size() == 1 && previous[0] == a)) return via;
-  if (!search(a, b, true, after_, via)) gave_up = true;
+  if (!search(a, b, true, budget, after_, via)) gave_up = true;
   if (via.valid() || gave_up) return via;
   ClusterId ignored;
-  if (!search(b, a, false, before_, ignored)) gave_up = true;
+  if (!search(b, a, false, budget, before_, ignored)) gave_up = true;
   return via;
 }
 

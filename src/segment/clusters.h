@@ -1,6 +1,7 @@
 // Kernels in the making: sets of nodes, merged two at a time while the graph of clusters stays acyclic.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -35,7 +36,9 @@ struct Cluster {
 
 class Clusters {
  public:
-  Clusters(const Facts& facts, const Target& target);
+  // The two ops of each pair in `apart` never join. `stored` ops and those of pairs are nodes whatever they cost, and never made again.
+  using Pairs = std::vector<std::pair<OpId, OpId>>;
+  Clusters(const Facts& facts, const Target& target, Pairs apart = {}, std::vector<OpId> stored = {});
 
   ClusterId of(OpId node);
   ClusterId root(ClusterId id);  // the cluster that a merged one became
@@ -46,14 +49,21 @@ class Clusters {
 
   // The cost of the union, or why no kernel can hold it. Acyclicity is asked separately.
   ClusterCost join(ClusterId a, ClusterId b);
+  // The same for any set of nodes.
+  ClusterCost cost_of(const std::vector<OpId>& nodes);
   // A quick estimate of the same, for ranking: no schedule is asked.
   double estimated_gain(ClusterId a, ClusterId b);
-  // Whether a path through a third cluster connects the two: a cluster on it, if so. May give up (`gave_up`) on a very large search.
-  ClusterId between(ClusterId a, ClusterId b, bool& gave_up);
+  // Whether a path through a third cluster connects the two: a cluster on it, if so. Gives up (`gave_up`) on a search of more clusters than
+  // the budget.
+  static constexpr size_t kSearchBudget = 3000;
+  ClusterId between(ClusterId a, ClusterId b, bool& gave_up, size_t budget = kSearchBudget);
   // Needs: not between(a, b), asked just before. Returns the union's id.
   ClusterId merge(ClusterId a, ClusterId b, ClusterCost cost);
   // Whether nothing but b reads what a writes.
   bool leads_only_to(ClusterId a, ClusterId b);
+
+  // Stored once and read, never made again.
+  bool is_pinned(OpId op) const { return std::find(pinned_.begin(), pinned_.end(), op) != pinned_.end(); }
 
   const std::vector<OpId>& readers(ValueId v) const { return readers_[v]; }
   const Facts& facts() const { return facts_; }
@@ -64,14 +74,17 @@ class Clusters {
 
  private:
   void make_cluster(OpId node);
+  bool asked_apart(ClusterId a, ClusterId b);
   bool stays_written(ValueId v, ClusterId a, ClusterId b);
   Evaluation join_estimate(ClusterId a, ClusterId b);
   std::vector<ClusterId> successors(ClusterId id);
   std::vector<ClusterId> predecessors(ClusterId id);
-  bool search(ClusterId from, ClusterId to, bool forward, std::vector<ClusterId>& found, ClusterId& via);
+  bool search(ClusterId from, ClusterId to, bool forward, size_t budget, std::vector<ClusterId>& found, ClusterId& via);
 
   const Facts& facts_;
   const Target& target_;
+  const Pairs apart_;
+  const std::vector<OpId> pinned_;
   Floating floating_;
   Evaluator evaluator_;
   Scheduler scheduler_;

@@ -11,13 +11,14 @@ constexpr size_t kMaxLeaves = 16;
 constexpr int64_t kTinyShare = 64;  // an operand this many times smaller than the result does not count
 }  // namespace
 
-Floating::Floating(const Facts& facts)
+Floating::Floating(const Facts& facts, const std::vector<OpId>& pinned)
     : facts_(facts),
       floats_(facts.graph.ops.size()),
       instructions_(facts.graph.ops.size()),
       leaves_(facts.graph.ops.size()),
       seen_(facts.graph.ops.size()) {
-  for (OpId op : facts.ordered()) decide(op);
+  for (OpId op : facts.ordered())
+    if (std::find(pinned.begin(), pinned.end(), op) == pinned.end()) decide(op);
 }
 
 void Floating::decide(OpId id) {

@@ -11,7 +11,8 @@ namespace fusec {
 
 class Floating {
  public:
-  explicit Floating(const Facts& facts);
+  // `pinned` ops are nodes whatever they cost.
+  explicit Floating(const Facts& facts, const std::vector<OpId>& pinned = {});
 
   bool floats(OpId op) const { return floats_[op]; }
   bool is_node(OpId op) const { return facts_.needed(op) && !floats_[op]; }

@@ -123,6 +123,7 @@ class Materializer {
       cut.add_edge(made, made + 1, store_cost(at, v));
       const OpId def = graph[v].def;
       const bool fixed = !def.valid() || facts_.is_anchor(def) || graph[def].kind == OpKind::kBitcast || evaluated_here(k, def) ||
+                         clusters_.is_pinned(def) ||
                          ((region.size() > kRegion || behind[n] > most_us) && clusters_.floating().is_node(def));
       if (fixed) {
         cut.add_edge(source, made, MinCut::kInfinite);
@@ -279,7 +280,7 @@ class Materializer {
   // that later kernel instead, where this costs less than the copy.
   void defer_overwrite(ValueId output, ValueId input) {
     const OpId def = facts_.graph[output].def;
-    if (!def.valid() || facts_.is_anchor(def)) return;
+    if (!def.valid() || facts_.is_anchor(def) || clusters_.is_pinned(def)) return;
     const size_t home = home_[def];
     size_t last = home;
     for (size_t k = home + 1; k < kernels_.size(); ++k) {

@@ -33,6 +33,8 @@ constexpr RuleRow kRules[] = {
     {Rule::kParameters, "kernel parameters"},
     {Rule::kCycle, "cycle"},
     {Rule::kCost, "cost"},
+    {Rule::kAsked, "asked to be apart"},
+    {Rule::kDrawn, "drawn at random"},
 };
 
 const char* noun(Role role) {
@@ -215,8 +217,9 @@ bool Scheduler::by_rows(const Case& c, Plan& plan, bool across) {
                     static_cast<double>(row_bytes) * std::min(mapping.rows, sms) <= kL2Share * static_cast<double>(target_.l2_bytes);
   if (!fits) {
     plan.refusal = mapping.rows > 1 && !mapping.mixed_at.valid()
-                       ? Refusal{Rule::kRowTooLong, "a row of " + std::to_string(row_bytes) +
-                                                        " bytes exceeds what a block, a cluster or the L2 cache can hold between phases"}
+                       ? Refusal{Rule::kRowTooLong, "row too long: a row of " + std::to_string(row_bytes) + " bytes, needed again after `" +
+                                                        facts_.graph.name_of(c.anchors[0]) +
+                                                        "`, exceeds what a block, a cluster or the L2 cache can hold between phases"}
                        : refuse_grid_wide(c, mapping.mixed_at);
     return false;
   }
@@ -259,7 +262,8 @@ bool Scheduler::rows_fit_anchors(const Case& c, Plan& plan) const {
     const int64_t bytes = inner * bytes_of(facts_.graph[table].dtype);
     const std::string name = "`" + facts_.graph.name_of(a) + "`";
     if (facts_.role(a) == Role::kSort && inner > kOneBlockElems)
-      plan.refusal = {Rule::kRowTooLong, "a row of " + std::to_string(inner) + " elements is more than one block sorts (" + name + ")"};
+      plan.refusal = {Rule::kRowTooLong,
+                      "row too long: a row of " + std::to_string(inner) + " elements is more than one block sorts (" + name + ")"};
     else if (facts_.role(a) == Role::kScatter && (!contiguous || bytes > target_.shared_bytes_per_block))
       plan.refusal = refuse_grid_wide(c, {});
     else continue;

@@ -25,6 +25,8 @@ enum class Rule : uint8_t {
   kParameters,     // kernel parameters
   kCycle,          // joining would close a cycle
   kCost,           // possible, but slower
+  kAsked,          // the user asked for two kernels
+  kDrawn,          // the partition was drawn at random
 };
 const char* name_of(Rule rule);
 

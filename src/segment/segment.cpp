@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <queue>
 
+#include "segment/bind_together.h"
 #include "segment/cast_groups.h"
 #include "segment/clusters.h"
 #include "segment/explain.h"
@@ -111,11 +112,12 @@ std::vector<Edge> make_edges(Explainer& explainer, const std::vector<PlannedKern
   for (uint32_t k = 0; k < kernels.size(); ++k)
     for (ValueId v : kernels[k].writes) {
       if (traffic.readers[v].empty()) continue;
-      Edge e{v, k, traffic.readers[v], ""};
+      Edge e{v, k, traffic.readers[v], "", ""};
       std::vector<std::string> reasons;
       for (uint32_t to : e.to) {
-        std::string reason = explainer.why_apart(kernels[k].cluster, kernels[to].cluster);
-        if (std::find(reasons.begin(), reasons.end(), reason) == reasons.end()) reasons.push_back(std::move(reason));
+        Refusal reason = explainer.why_crosses(v, kernels[k].cluster, kernels[to].cluster);
+        if (e.rule.empty()) e.rule = name_of(reason.rule);
+        if (std::find(reasons.begin(), reasons.end(), reason.words) == reasons.end()) reasons.push_back(std::move(reason.words));
         if (reasons.size() == 3) break;
       }
       for (const std::string& r : reasons) e.why += (e.why.empty() ? "" : "; ") + r;
@@ -126,25 +128,33 @@ std::vector<Edge> make_edges(Explainer& explainer, const std::vector<PlannedKern
 
 }  // namespace
 
-Segmentation segment(const Graph& graph, const Target& target) {
+Segmentation segment(const Graph& graph, const Target& target) { return segment(graph, target, {}).segmentation; }
+
+ForcedSegmentation segment(const Graph& graph, const Target& target, const Forced& forced) {
   const Facts facts(graph);
-  Clusters clusters(facts, target);
+  Clusters clusters(facts, target, forced.apart, forced.stored);
+  ForcedSegmentation result;
+  for (const std::vector<OpId>& set : forced.together) result.together.push_back(bind_together(clusters, set));
   MergeSearch search(clusters);
   const std::vector<CastGroup> groups = find_cast_groups(facts);
-  search.merge_groups(groups);
-  search.merge_chains();
-  search.merge_neighbours();
-  search.merge_unrelated();
+  search.merge_groups(groups, !forced.random_seed);
+  if (forced.random_seed) {
+    search.merge_at_random(*forced.random_seed);
+  } else {
+    search.merge_chains();
+    search.merge_neighbours();
+    search.merge_unrelated();
+  }
   std::vector<PlannedKernel> kernels = materialize(clusters);
   const std::vector<uint32_t> order = launch_order(facts, kernels, Traffic(facts, kernels));
   std::vector<PlannedKernel> ordered;
   for (uint32_t k : order) ordered.push_back(std::move(kernels[k]));
   const Traffic traffic(facts, ordered);
-  Explainer explainer(clusters);
-  Segmentation result;
-  result.segments = make_segments(facts, clusters, ordered);
-  result.edges = make_edges(explainer, ordered, traffic);
-  result.cast_groups = explainer.settle_groups(groups, result.segments, ordered);
+  Explainer explainer(clusters, forced.random_seed.has_value());
+  Segmentation& made = result.segmentation;
+  made.segments = make_segments(facts, clusters, ordered);
+  made.edges = make_edges(explainer, ordered, traffic);
+  made.cast_groups = explainer.settle_groups(groups, made.segments, ordered);
   return result;
 }
 

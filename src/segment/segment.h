@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 
 #include "segment/segmentation.h"
 #include "segment/target.h"
@@ -13,6 +14,25 @@ namespace fusec {
 std::vector<CastGroup> find_cast_groups(const Graph& graph);
 
 Segmentation segment(const Graph& graph, const Target& target);
+
+// Questions of the kind "what if": the same search with its hands tied.
+struct Forced {
+  std::vector<std::vector<OpId>> together;   // each set in one kernel, with all that lies on paths between its members
+  std::vector<std::pair<OpId, OpId>> apart;  // in two kernels
+  std::vector<OpId> stored;                  // computed once, not again where they are read
+  // A legal partition drawn from it, in place of the cheapest. Cast groups stay whole in both.
+  std::optional<uint64_t> random_seed;
+};
+struct ForcedSegmentation {
+  Segmentation segmentation;
+  struct Answer {
+    bool possible = true;
+    std::string rule, why;      // when not: the refusal, by name and in words
+    std::vector<OpId> between;  // what lies on paths between the members
+  };
+  std::vector<Answer> together;  // one for each set; a refused one took no part
+};
+ForcedSegmentation segment(const Graph& graph, const Target& target, const Forced& forced);
 // FUSEC_CHECKs: each needed op in exactly one segment, the quotient is acyclic and in order, every crossing value is an edge with a why.
 void verify(const Graph& graph, const Segmentation& segmentation);
 

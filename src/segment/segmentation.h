@@ -24,14 +24,14 @@ struct CastGroup {
   std::vector<OpId> ops;
   uint32_t segment = 0;
   bool whole = true;
-  std::string why;  // when cut: the rule that forced it, in words
+  std::string rule, why;  // when cut: the rule that forced it, by name and in words
 };
 
 struct Edge {
   ValueId value;
   uint32_t from = 0;
   std::vector<uint32_t> to;
-  std::string why;
+  std::string rule, why;  // what kept the two sides apart, by name (of the first reason) and in words
 };
 
 struct Segmentation {

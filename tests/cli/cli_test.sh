@@ -36,7 +36,7 @@ expect 2 err "Subcommands"
 expect 2 out ""
 expect 0 out "fusec compile model.fusion.json" --help
 expect 0 out "--strict" check --help
-expect 0 out "Example: fusec run" run --help
+expect 0 out "  fusec run out --bench" run --help
 expect 0 out "fusec " --version
 expect 0 out "fusec " version
 expect 0 out '"format": 1' version --json
@@ -110,6 +110,28 @@ grep -qF '"error": "no op' out || { echo "FAILED: --json has no error"; cat out;
 cp -r json_out half && rm half/good.manifest.json
 expect 0 out "y  bf16[8]" run json_out --device cpu
 expect 2 err "holds no *.manifest.json" run half --device cpu
+
+# explain: a pair, another way, names that there are not
+cat > sum.fusion.json <<'G'
+{"version": 1, "inputs": [{"name": "x", "dtype": "f32", "shape": [16777216]}],
+ "ops": [{"op": "sum", "in": ["x"], "out": "total"}, {"op": "div", "in": ["x", "total"], "out": "share"}], "outputs": ["share"]}
+G
+expect 0 out "grid-wide dependence: \`total\` is a full reduction over 16777216 elements and \`share\` needs it everywhere" explain sum.fusion.json
+expect 0 out "these two alone in one kernel: no. grid-wide dependence" explain sum.fusion.json total share
+expect 0 out "what if 0+1 (one kernel): no. grid-wide dependence" explain sum.fusion.json --what-if 0+1
+expect 2 err "no value 'shar'; did you mean 'share'?" explain sum.fusion.json shar
+expect 2 err "write A+B for one kernel, A/B for two" explain sum.fusion.json --what-if total
+expect 2 err "needs a graph" explain
+json 0 explain sum.fusion.json total --what-if total+share
+json 2 explain sum.fusion.json shar
+json 2 explain bad.fusion.json
+
+# the HTML report, beside or instead of the Markdown one
+expect 0 out "good.report.html" compile good.fusion.json -o html_out --emit report --report html
+[ -f html_out/good.report.html ] && [ ! -e html_out/good.report.md ] || { echo "FAILED: --report html"; failed=1; }
+expect 0 out "good.report.md good.report.html" compile good.fusion.json -o html_out --emit report --report md,html --layout layers
+expect 2 err "did you mean 'html'?" compile good.fusion.json --report htm
+expect 2 err "not what 'fusec run GRAPH --bench --json' prints" compile good.fusion.json -o html_out --emit report --report html --measured good.fusion.json
 
 # reduce: the graph shrinks while the command ends alike
 cat > long.fusion.json <<'G'
