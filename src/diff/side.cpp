@@ -69,6 +69,15 @@ std::string only_graph(const std::string& folder) {
   refuse(folder + " holds several compiled graphs; give the manifest of one:" + list);
 }
 
+// The graph that a report was made from.
+void take_source(Side& side) {
+  if (side.report->source.empty()) return;
+  Diagnostics diagnostics;
+  const SourceText text(side.path + " (source)", std::move(side.report->source));
+  side.graph = read_graph(text, {}, diagnostics);
+  if (!side.graph) refuse("the graph in " + side.path + " cannot be used:\n" + render(diagnostics, text, false));
+}
+
 // A folder holds a report, and a manifest unless only the report was asked for. What the manifest lists has to be there.
 Side read_folder(const std::string& path) {
   std::error_code none;
@@ -87,6 +96,7 @@ Side read_folder(const std::string& path) {
     for (const char* left : {".cu", ".h", ".ptx"})
       if (there(prefix + name + left)) refuse(path + " has " + name + left + " but no " + name + std::string(kManifestSuffix) + again);
     side.kind = Side::kReport;
+    take_source(side);
     return side;
   }
   CompiledFolder compiled = read_compiled(manifest, {});
@@ -107,7 +117,7 @@ std::optional<ReportView> compiled_report(const Side& side, const std::string& a
   Diagnostics refusals;
   const std::optional<Compilation> c = compile(side.source, compile_options, refusals);
   if (!c) return std::nullopt;
-  return read_report(report_json(*c, compile_options.target, {}), side.path);
+  return read_report(report_json(*c, compile_options.target, {}, false), side.path);
 }
 
 // Several at the same time, each in a thread.
@@ -134,10 +144,14 @@ Side read_side(const std::string& path, SourceText text, const ReadOptions& opti
   };
   if (is_folder_side(path)) return check_dims(), read_folder(path);
   const std::string name = text.name();
+  Side side{Side::kGraph, name, {}, {}, {}};
   switch (content_of(text.text())) {
     case Content::kReport:
       check_dims();
-      return {Side::kReport, name, {}, {}, read_report(text.text(), name)};
+      side.kind = Side::kReport;
+      side.report = read_report(text.text(), name);
+      take_source(side);
+      return side;
     case Content::kManifest:
       refuse(name + " is a manifest: give its folder, or its path, whose end says so");
     case Content::kBenchmark:
@@ -147,7 +161,7 @@ Side read_side(const std::string& path, SourceText text, const ReadOptions& opti
     case Content::kGraph:
       break;
   }
-  Side side{Side::kGraph, name, std::move(text), {}, {}};
+  side.source = std::move(text);
   side.graph = read_graph(side.source, options, diagnostics);
   return side;
 }

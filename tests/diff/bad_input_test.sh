@@ -36,7 +36,11 @@ refused "only one side can be read from stdin" diff - -
 refused "No such file" diff good.fusion.json absent.fusion.json
 refused "have nothing in common: none of 4 ops is like one of 1" diff good.fusion.json other.fusion.json
 refused "have nothing in common" diff out_full out_other
-refused "by their names" diff $report other.fusion.json
+refused "have nothing in common" diff $report other.fusion.json
+python3 -c 'import json, sys; r = json.load(open(sys.argv[1])); del r["source"]; json.dump(r, open("bare.json", "w"))' $report
+refused "by their names" diff bare.json other.fusion.json
+sed 's/"op": "add"/"op": "adde"/' $report > wrong.json
+refused "the graph in wrong.json cannot be used" diff $report wrong.json
 
 # Graphs that are none, empty ones, noise.
 : > empty.fusion.json

@@ -200,6 +200,7 @@ def main():
             drawn = edit(graph, r)
             if drawn is None: continue
             edited, where, limit = drawn
+            if not edited["ops"]: continue  # nothing in common
             path = work / "edited.fusion.json"
             path.write_text(json.dumps(edited))
             if subprocess.run([o.fusec, "check", path], capture_output=True).returncode: continue
