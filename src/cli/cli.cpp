@@ -334,8 +334,8 @@ void add_reduce(CLI::App& app, ReduceCommand& c) {
 void add_diff(CLI::App& app, DiffCommand& c) {
   CLI::App& sub = command(app, "diff", "Compare two versions of a graph: ops, segments, cost",
                           "fusec diff old.fusion.json new.fusion.json --fail-on wide-edges,edge-bytes:5\n"
-                          "         fusec diff base/ head/ --markdown > comment.md\n"
-                          "         git show HEAD:model.fusion.json | fusec diff - model.fusion.json --brief\n"
+                          "fusec diff base/ head/ --markdown > comment.md\n"
+                          "git show HEAD:model.fusion.json | fusec diff - model.fusion.json --brief\n"
                           "Exit: 0 same, 1 they differ (with --fail-on: by one of its rules), 2 trouble");
   sub.add_option("sides", c.sides, "Two of: graph file, report, folder that compile wrote; one may be - for stdin")->type_name("A B");
   add_dim(sub, c.dims);

@@ -77,6 +77,9 @@ BenchVerdict compare(const BenchRecord& a, const BenchRecord& b, double threshol
   const Judgement judged = judge(a, b, v.change, v.error, threshold);
   v.word = judged.word;
   v.why = judged.why;
+  for (const BenchRecord* r : {&a, &b})
+    for (const std::string& warning : r->warnings)
+      v.why += (v.why.empty() ? "" : "; ") + std::string(r == &a ? "old: " : "new: ") + warning;
   return v;
 }
 

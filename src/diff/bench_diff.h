@@ -13,6 +13,7 @@ struct BenchRecord {
   double median = 0, q1 = 0, q3 = 0, min = 0, n = 0;  // µs, samples
   std::optional<double> limit_gbps;                   // a plain copy's rate in the same process
   std::vector<double> samples;                        // µs; empty where the file has none
+  std::vector<std::string> warnings;                  // of the run that measured it
 };
 
 // One object, several one after the other, or a list. `path` is for messages. Failure(kBadInput) for anything else, for the error of a

@@ -49,7 +49,8 @@ std::string arch_for(const Side& a, const Side& b, const std::string& wanted) {
 void note_limits(Comparison& c) {
   const ReportView &a = *c.a.report, &b = *c.b.report;
   if (c.graph.by_name)
-    c.notes.push_back("a report has no graph: ops are matched by their names, and neither kinds nor operands are compared");
+    c.notes.push_back(
+        "a report without its source was compared: ops are matched by their names, and neither kinds nor operands are looked at");
   if (a.arch != b.arch) c.notes.push_back("the sides are for different GPUs: " + a.arch + " and " + b.arch);
   if (a.fusec != b.fusec) c.notes.push_back("the sides were compiled by different versions of fusec: " + a.fusec + " and " + b.fusec);
   if (!a.lowered() || !b.lowered()) c.notes.push_back("launches are counted as one for each segment where a side was not lowered");
@@ -58,6 +59,9 @@ void note_limits(Comparison& c) {
 }  // namespace
 
 Comparison compare(Side a, Side b, const CompareOptions& options) {
+  if (!options.arch.empty() && a.report && b.report)
+    throw Failure(Exit::kBadInput, "--arch: both sides were compiled already, for " + a.report->arch +
+                                       (a.report->arch == b.report->arch ? "" : " and " + b.report->arch));
   Comparison c{std::move(a), std::move(b), {}, {}, {}};
   const bool both = c.a.graph && c.b.graph;
   if (both) {

@@ -60,6 +60,7 @@ class BenchReader {
       r.graph = escaped(json.at("graph").get<std::string>());
       r.device = escaped(json.value("device", std::string()));
       if (json.contains("limit_gbps") && json["limit_gbps"].is_number()) r.limit_gbps = json["limit_gbps"].get<double>();
+      for (const Json& warning : json.value("warnings", Json::array())) r.warnings.push_back(escaped(warning.get<std::string>()));
       read_times(json.at("us"), json, r);
     } catch (const Json::exception&) {
       fail("a result lacks \"graph\", or the \"median\", \"q1\", \"q3\", \"min\" or \"n\" of its \"us\", or one has another type");
@@ -87,6 +88,7 @@ class BenchReader {
       return;
     }
     if (old->device != r.device) fail("it holds runs of " + fusec::quoted(r.graph) + " on different GPUs");
+    old->warnings.insert(old->warnings.end(), r.warnings.begin(), r.warnings.end());
     old->median = (old->median * old->n + r.median * r.n) / std::max(1.0, old->n + r.n);
     old->q1 = std::min(old->q1, r.q1);
     old->q3 = std::max(old->q3, r.q3);

@@ -33,6 +33,7 @@ class ReportReader {
       for (const auto& [from, to] : member(json, name).items()) into->emplace(from, to.get<std::string>());
     for (const auto& [name, number] : member(json, "totals").items())
       if (number.is_number()) r.totals[name] = number.get<double>();
+    if (const auto source = json.find("source"); source != json.end()) r.source = source->dump();
     for (const char* needed : {"segments", "launches", "edge_bytes", "wide_edges", "bytes"})
       if (!r.totals.contains(needed)) fail(std::string("its totals lack ") + fusec::quoted(needed));
     return r;

@@ -40,6 +40,7 @@ struct ReportView {
   std::vector<CastGroupView> cast_groups;
   std::unordered_map<std::string, std::string> origin, merged;
   std::map<std::string, double> totals;
+  std::string source;  // the graph as it was read, as JSON; "" in reports of earlier versions of fusec
   bool lowered() const;
 };
 

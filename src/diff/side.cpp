@@ -69,8 +69,17 @@ std::string only_graph(const std::string& folder) {
   refuse(folder + " holds several compiled graphs; give the manifest of one:" + list);
 }
 
+// The graph that a report was made from.
+void take_source(Side& side) {
+  if (side.report->source.empty()) return;
+  Diagnostics diagnostics;
+  const SourceText text(side.path + " (source)", std::move(side.report->source));
+  side.graph = read_graph(text, {}, diagnostics);
+  if (!side.graph) refuse("the graph in " + side.path + " cannot be used:\n" + render(diagnostics, text, false));
+}
+
 // A folder holds a report, and a manifest unless only the report was asked for. What the manifest lists has to be there.
-Side read_folder(const std::string& path, const ReadOptions& options) {
+Side read_folder(const std::string& path) {
   std::error_code none;
   Side side{Side::kFolder, path, {}, {}, {}};
   const bool by_manifest = !fs::is_directory(path, none);
@@ -87,9 +96,10 @@ Side read_folder(const std::string& path, const ReadOptions& options) {
     for (const char* left : {".cu", ".h", ".ptx"})
       if (there(prefix + name + left)) refuse(path + " has " + name + left + " but no " + name + std::string(kManifestSuffix) + again);
     side.kind = Side::kReport;
+    take_source(side);
     return side;
   }
-  CompiledFolder compiled = read_compiled(manifest, options);
+  CompiledFolder compiled = read_compiled(manifest, {});
   for (const ManifestFile& file : compiled.manifest.files)
     if (!there(prefix + file.name)) refuse(path + " lacks " + file.name + ", which its manifest lists" + again);
   if (compiled.graph.name != side.report->graph || compiled.manifest.segments != side.report->segments.size())
@@ -107,7 +117,7 @@ std::optional<ReportView> compiled_report(const Side& side, const std::string& a
   Diagnostics refusals;
   const std::optional<Compilation> c = compile(side.source, compile_options, refusals);
   if (!c) return std::nullopt;
-  return read_report(report_json(*c, compile_options.target, {}), side.path);
+  return read_report(report_json(*c, compile_options.target, {}, false), side.path);
 }
 
 // Several at the same time, each in a thread.
@@ -129,11 +139,19 @@ bool is_folder_side(const std::string& path) {
 }
 
 Side read_side(const std::string& path, SourceText text, const ReadOptions& options, Diagnostics& diagnostics) {
-  if (is_folder_side(path)) return read_folder(path, options);
+  auto check_dims = [&] {
+    if (!options.dims.empty()) refuse("--dim: " + path + " was compiled already, so its sizes are fixed");
+  };
+  if (is_folder_side(path)) return check_dims(), read_folder(path);
   const std::string name = text.name();
+  Side side{Side::kGraph, name, {}, {}, {}};
   switch (content_of(text.text())) {
     case Content::kReport:
-      return {Side::kReport, name, {}, {}, read_report(text.text(), name)};
+      check_dims();
+      side.kind = Side::kReport;
+      side.report = read_report(text.text(), name);
+      take_source(side);
+      return side;
     case Content::kManifest:
       refuse(name + " is a manifest: give its folder, or its path, whose end says so");
     case Content::kBenchmark:
@@ -143,7 +161,7 @@ Side read_side(const std::string& path, SourceText text, const ReadOptions& opti
     case Content::kGraph:
       break;
   }
-  Side side{Side::kGraph, name, std::move(text), {}, {}};
+  side.source = std::move(text);
   side.graph = read_graph(side.source, options, diagnostics);
   return side;
 }

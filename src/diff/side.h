@@ -15,7 +15,7 @@ struct Side {
   enum Kind : uint8_t { kGraph, kReport, kFolder } kind = kGraph;
   std::string path;                  // as given; "<stdin>"
   SourceText source;                 // kGraph
-  std::optional<Graph> graph;        // not for kReport
+  std::optional<Graph> graph;        // nothing for a report without its source
   std::optional<ReportView> report;  // for kGraph once it was segmented
   const SourceText* text() const { return kind == kGraph ? &source : nullptr; }
   const std::string& name() const { return graph ? graph->name : report->graph; }

@@ -1,10 +1,9 @@
 #include "diff/words.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
-
-#include "support/quantity.h"
 
 namespace fusec {
 
@@ -68,13 +67,11 @@ std::string cause_text(const EdgeChange& e) {
 }  // namespace
 
 std::string bytes_text(double bytes) {
-  constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-  size_t unit = 0;
-  while (std::abs(bytes) >= 1024 && unit + 1 < std::size(kUnits)) bytes /= 1024, ++unit;
-  return format(unit == 0 ? "%.0f " : "%.1f ", bytes) + kUnits[unit];
+  constexpr double kMost = 9e18;  // of 64 bits
+  return size_text(static_cast<int64_t>(std::clamp(bytes, -kMost, kMost)));
 }
 
-std::string microseconds_text(double us) { return format("%.2f µs", us); }
+std::string time_text(double us) { return format("%.2f µs", us); }
 std::string number_text(double n) { return format("%.0f", n); }
 std::string percent_text(double a, double b) { return format("%+.1f %%", 100 * (b / a - 1)); }
 
@@ -142,7 +139,7 @@ std::string metric_text(const Metric& metric, double n) {
     case MetricWords::kBytes:
       return bytes_text(n);
     case MetricWords::kUs:
-      return microseconds_text(n);
+      return time_text(n);
     case MetricWords::kCount:
       break;
   }

@@ -4,11 +4,12 @@
 #include <string>
 
 #include "diff/segment_diff.h"
+#include "support/quantity.h"
 
 namespace fusec {
 
-std::string bytes_text(double bytes);          // "20.0 MiB"
-std::string microseconds_text(double us);      // "12.5 µs"
+std::string bytes_text(double bytes);          // size_text of what JSON gave as a number
+std::string time_text(double us);              // "12.5 µs"
 std::string number_text(double n);             // "12"
 std::string percent_text(double a, double b);  // "+12.5 %"
 

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "emit/report_facts.h"
+#include "parser/write_graph.h"
 #include "support/version.h"
 
 namespace fusec {
@@ -54,7 +55,8 @@ Json segment_json(size_t id, const Segment& segment, const SegmentFacts& f, cons
 
 }  // namespace
 
-std::string report_json(const Compilation& c, const Target& target, const std::map<std::string, KernelResources>& resources) {
+std::string report_json(const Compilation& c, const Target& target, const std::map<std::string, KernelResources>& resources,
+                        bool with_source) {
   const Graph& graph = c.rewritten;
   const ReportFacts facts = gather_report(c, target);
   Json json = {{"version", 1}, {"graph", graph.name}, {"fusec", kVersion}, {"arch", target.arch}};
@@ -91,7 +93,13 @@ std::string report_json(const Compilation& c, const Target& target, const std::m
                     {"lower_bound_bytes", facts.lower_bound_bytes},
                     {"recomputed_ops", facts.recomputed_ops},
                     {"estimated_us", std::round(facts.us * 100) / 100}};
-  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  std::string text = json.dump(1, ' ', false, Json::error_handler_t::replace);
+  if (!with_source) return text + "\n";
+  // The graph's text as it is: one line an op.
+  std::string source = write_graph(c.graph);
+  while (!source.empty() && source.back() == '\n') source.pop_back();
+  text.resize(text.size() - std::string_view("\n}").size());
+  return text + ",\n \"source\": " + source + "\n}\n";
 }
 
 }  // namespace fusec

@@ -36,7 +36,11 @@ refused "only one side can be read from stdin" diff - -
 refused "No such file" diff good.fusion.json absent.fusion.json
 refused "have nothing in common: none of 4 ops is like one of 1" diff good.fusion.json other.fusion.json
 refused "have nothing in common" diff out_full out_other
-refused "by their names" diff $report other.fusion.json
+refused "have nothing in common" diff $report other.fusion.json
+python3 -c 'import json, sys; r = json.load(open(sys.argv[1])); del r["source"]; json.dump(r, open("bare.json", "w"))' $report
+refused "by their names" diff bare.json other.fusion.json
+sed 's/"op": "add"/"op": "adde"/' $report > wrong.json
+refused "the graph in wrong.json cannot be used" diff $report wrong.json
 
 # Graphs that are none, empty ones, noise.
 : > empty.fusion.json
@@ -86,6 +90,9 @@ refused "is no percentage" diff good.fusion.json good.fusion.json --fail-on time
 refused "is no percentage" diff good.fusion.json good.fusion.json --fail-on edge-bytes:nan
 refused "names nothing" diff good.fusion.json good.fusion.json --fail-on ,
 refused "did you mean 'segments'?" diff good.fusion.json good.fusion.json --only segment
+refused "was compiled already" diff out_full good.fusion.json --dim N=64
+refused "was compiled already" diff $report good.fusion.json --dim N=64
+refused "both sides were compiled already, for sm_80" diff $report out_full --arch sm_90
 refused "unknown-dim" diff good.fusion.json good.fusion.json --dim M=3
 
 # Benchmarks.

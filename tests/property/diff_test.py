@@ -5,13 +5,15 @@
 
 A copy with new names and another order of its ops (of its inputs and outputs, too, every other time) is the same: exit 0, and nothing is
 listed. A copy with one random edit differs, and the edit is listed and little else: one op where one op says something else; the op and
-its users where one comes or goes.
+its users where one comes or goes. A graph, report or manifest with damaged bytes is compared or refused, and never a bug (exit 70).
 """
 import argparse
 import copy
 import json
+import os
 import pathlib
 import random
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -139,6 +141,32 @@ def edit(graph, r):
     return g, where, 2 if kind == "insert" else 1
 
 
+def damage(o, work, graph, edited, r, fail, seed):
+    """Each file of a comparison with a few bytes changed, dropped or doubled."""
+    path, folder, other = work / "whole.fusion.json", work / "compiled", work / "edited.fusion.json"
+    path.write_text(json.dumps(graph))
+    other.write_text(json.dumps(edited))
+    shutil.rmtree(folder, ignore_errors=True)
+    if subprocess.run([o.fusec, "compile", path, "-o", folder, "--emit", "cu"], capture_output=True).returncode: return
+    report, manifest = next(folder.glob("*.report.json")), next(folder.glob("*.manifest.json"))
+    for victim, sides in ((path, [path, other]), (report, [report, folder]), (report, [folder, other]), (manifest, [folder, path])):
+        whole = victim.read_bytes()
+        for _ in range(4):
+            text = bytearray(whole)
+            for _ in range(r.choice([1, 1, 3, 20])):
+                at = r.randrange(len(text))
+                what = r.random()
+                if what < 0.5: text[at] = r.choice(b'0123456789"[]{},:-eE.anulltruefs \\\x00\xff')
+                elif what < 0.8: del text[at : at + r.choice([1, 1, 5, 100])]
+                else: text[at:at] = text[at : at + r.choice([1, 10, 200])]
+                if not text: break
+            victim.write_bytes(text)
+            done = subprocess.run([o.fusec, "diff", *sides, "--json"], capture_output=True, text=True, errors="replace", env={**os.environ, "FUSEC_NO_REPRODUCER": "1"})
+            if done.returncode not in (0, 1, 2): fail(seed, f"damaged {victim.name}: exit {done.returncode}", done.stderr + text.decode(errors="replace"))
+            else: json.loads(done.stdout)
+        victim.write_bytes(whole)
+
+
 def main():
     p = argparse.ArgumentParser()
     p.add_argument("fusec")
@@ -172,6 +200,7 @@ def main():
             drawn = edit(graph, r)
             if drawn is None: continue
             edited, where, limit = drawn
+            if not edited["ops"]: continue  # nothing in common
             path = work / "edited.fusion.json"
             path.write_text(json.dumps(edited))
             if subprocess.run([o.fusec, "check", path], capture_output=True).returncode: continue
@@ -191,6 +220,7 @@ def main():
                 if listed > limit + 3: fail(seed, f"{where}: {listed} differences where {limit} would do", done.stdout)
             made += 1
             if made == EDITS_A_GRAPH: break
+        if seed % 5 == 0: damage(o, work, graph, edited, r, fail, seed)
     total = sum(len(e) for e in edits.values())
     exact = sum(x <= 0 for e in edits.values() for x in e)
     if o.verbose:

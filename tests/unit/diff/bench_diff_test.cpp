@@ -10,7 +10,7 @@ using namespace fusec;
 namespace {
 
 BenchRecord record(double median, double half, double n = 100) {
-  return {"g", "gpu", median, median - half, median + half, median - 2 * half, n, 4000, {}};
+  return {"g", "gpu", median, median - half, median + half, median - 2 * half, n, 4000, {}, {}};
 }
 
 BenchVerdict::Word word(const BenchRecord& a, const BenchRecord& b) { return diff_bench({a}, {b}, 0.03).at(0).word; }

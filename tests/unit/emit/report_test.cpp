@@ -30,6 +30,7 @@ TEST_CASE("the JSON report adds up and names its reasons") {
   const auto r = nlohmann::json::parse(report_json(c, target_for("sm_90"), {{"norm_s0", {32, 0}}}));
   CHECK(r["version"] == 1);
   CHECK(r["arch"] == "sm_90");
+  CHECK(r["source"]["ops"].size() == 5);
   REQUIRE(r["segments"].size() == 2);
   CHECK(r["segments"][0]["kernel"] == "norm_s0");
   CHECK(r["segments"][0]["kind"] == "reduction");
