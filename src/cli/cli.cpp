@@ -51,6 +51,14 @@ T parse_integer(const std::string& option, const std::string& text) {
   return value;
 }
 
+double parse_percent(const std::string& option, const std::string& text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || !(value >= 0 && value <= 1000))
+    refuse(option, "'" + text + "' is no percentage from 0 to 1000");
+  return value;
+}
+
 void parse_dim(const std::string& text, DimOverrides& dims) {
   const size_t equals = text.find('=');
   if (equals == std::string::npos || equals == 0) refuse("--dim", "'" + text + "' is not NAME=SIZE, as in --dim N=4096");
@@ -128,6 +136,14 @@ void add_compile_flags(CLI::App& app, CompileFlags& flags) {
     flags.pass_limit = parse_integer<int64_t>("--pass-limit", s);
     if (flags.pass_limit < 0) refuse("--pass-limit", "must be ≥ 0, not " + s);
   })->group(passes);
+  value(app, "--partition", "HOW", "best, or random:SEED: kernels drawn at random, to test that the cut changes no result",
+        [&flags](const std::string& s) {
+          const std::string drawn = "random:";
+          flags.random_partition.reset();
+          if (s.starts_with(drawn)) flags.random_partition = parse_integer<uint64_t>("--partition", s.substr(drawn.size()));
+          else if (s != "best") refuse("--partition", "'" + s + "' is neither best nor random:SEED, as in random:7");
+        })
+      ->group(passes);
   app.add_flag("--time-passes", flags.time_passes, "Print the time of each pass on stderr")->group(passes);
   app.add_flag("--no-cache", flags.no_cache, "Neither read nor write the compile cache");
 }
@@ -159,6 +175,8 @@ struct CommandTable {
   RunCommand run;
   ExplainCommand explain;
   ReduceCommand reduce;
+  DiffCommand diff;
+  BenchDiffCommand bench_diff;
   EnvCommand env;
   VersionCommand version;
   CompletionsCommand completions;
@@ -313,6 +331,43 @@ void add_reduce(CLI::App& app, ReduceCommand& c) {
   sub.add_flag("--json", c.json, "JSON on stdout");
 }
 
+void add_diff(CLI::App& app, DiffCommand& c) {
+  CLI::App& sub = command(app, "diff", "Compare two versions of a graph: ops, segments, cost",
+                          "fusec diff old.fusion.json new.fusion.json --fail-on wide-edges,edge-bytes:5\n"
+                          "         fusec diff base/ head/ --markdown > comment.md\n"
+                          "         git show HEAD:model.fusion.json | fusec diff - model.fusion.json --brief\n"
+                          "Exit: 0 same, 1 they differ (with --fail-on: by one of its rules), 2 trouble");
+  sub.add_option("sides", c.sides, "Two of: graph file, report, folder that compile wrote; one may be - for stdin")->type_name("A B");
+  add_dim(sub, c.dims);
+  add_arch(sub, [&c](const std::string& arch) { c.arch = arch; });
+  value(sub, "--only", "SECTION", "Compare and show one section: graph, segments or cost", [&c](const std::string& text) {
+    c.only = choose(
+        "--only", text,
+        Choices<DiffCommand::Only>{{"graph", DiffCommand::kGraph}, {"segments", DiffCommand::kSegments}, {"cost", DiffCommand::kCost}});
+  });
+  values(sub, "--fail-on", "RULES", "Exit 1 only for: graph, segments, edge-bytes[:PCT], launches, wide-edges, time[:PCT] (list)",
+         [&c](const std::string& text) {
+           const size_t before = c.fail_on.size();
+           split_commas(text, c.fail_on);
+           if (c.fail_on.size() == before) refuse("--fail-on", "names nothing; write for example --fail-on wide-edges");
+         });
+  CLI::Option* json = sub.add_flag("--json", c.json, "JSON on stdout (docs/diff.md has its schema)");
+  sub.add_flag("--markdown", c.markdown, "Markdown, for a comment on a pull request")->excludes(json);
+  sub.add_flag("--brief", c.brief, "One line a section")->excludes(json);
+}
+
+void add_bench_diff(CLI::App& app, BenchDiffCommand& c) {
+  CLI::App& sub = command(app, "bench-diff", "Compare two results of run --bench --json: SAME, FAST, SLOW or UNSURE",
+                          "fusec bench-diff old.json new.json --threshold 2\n"
+                          "Exit: 0 nothing is SLOW, 1 something is, 2 trouble");
+  sub.add_option("files", c.files, "Old and new: objects of run --bench --json, one or several; one may be - for stdin")
+      ->type_name("OLD NEW");
+  value(sub, "--threshold", "PCT", "A change of the median below this is none (default 3)",
+        [&c](const std::string& text) { c.threshold = parse_percent("--threshold", text); });
+  sub.add_flag("--allow-missing", c.allow_missing, "A graph that only one file has is no trouble");
+  sub.add_flag("--json", c.json, "JSON on stdout");
+}
+
 void add_rest(CLI::App& app, CommandTable& t) {
   command(app, "env", "Say what was found here: NVRTC, driver, GPU, cache", "fusec env --json")
       .add_flag("--json", t.env.json, "JSON on stdout");
@@ -433,6 +488,7 @@ int dispatch(const CLI::App& app, CommandTable& t, const Console& console) {
   const std::string name = app.get_subcommands()[0]->get_name();
   t.check.console = t.show.console = t.ops.console = t.compile.console = t.run.console = t.explain.console = t.reduce.console =
       t.env.console = console;
+  t.diff.console = t.bench_diff.console = console;
   if (name == "check") return need_graph(!t.check.graphs.empty(), name), run_check(t.check);
   if (name == "show") return need_graph(!t.show.graph.empty(), name), run_show(t.show);
   if (name == "ops") return run_ops(t.ops);
@@ -440,6 +496,8 @@ int dispatch(const CLI::App& app, CommandTable& t, const Console& console) {
   if (name == "run") return need_graph(!t.run.graph.empty(), name), run_run(t.run);
   if (name == "explain") return need_graph(!t.explain.graph.empty(), name), run_explain(t.explain);
   if (name == "reduce") return need_graph(!t.reduce.graph.empty(), name), run_reduce(t.reduce);
+  if (name == "diff") return run_diff(t.diff);
+  if (name == "bench-diff") return run_bench_diff(t.bench_diff);
   if (name == "env") return run_env(t.env);
   if (name == "version") return run_version(t.version);
   if (name == "completions") return print_completions(t.completions, pages_of(app));
@@ -464,6 +522,8 @@ int parse_and_run(int argc, char** argv, bool& colour) {
   add_run(app, table.run);
   add_explain(app, table.explain);
   add_reduce(app, table.reduce);
+  add_diff(app, table.diff);
+  add_bench_diff(app, table.bench_diff);
   add_rest(app, table);
   try {
     app.parse(argc, argv);

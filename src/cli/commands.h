@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -57,6 +58,7 @@ struct CompileFlags {
   std::vector<std::string> dump_after;  // pass names, or "all"
   std::string stop_after;               // pass name, or ""
   int64_t pass_limit = -1;
+  std::optional<uint64_t> random_partition;  // its seed
   bool time_passes = false;
   bool no_cache = false;  // neither read nor write the compile cache
 };
@@ -112,6 +114,26 @@ struct ReduceCommand {
   bool json = false;
 };
 int run_reduce(const ReduceCommand& command);
+
+struct DiffCommand {
+  Console console;
+  std::vector<std::string> sides;  // two: graph files, reports, folders; "-" for one
+  DimOverrides dims;
+  std::string arch;  // "": that of a report among the sides, else sm_80
+  bool json = false, markdown = false, brief = false;
+  enum Only : uint8_t { kAll, kGraph, kSegments, kCost } only = kAll;
+  std::vector<std::string> fail_on;  // rules
+};
+int run_diff(const DiffCommand& command);
+
+struct BenchDiffCommand {
+  Console console;
+  std::vector<std::string> files;  // two: old, new; "-" for one
+  double threshold = 3;            // percent
+  bool allow_missing = false;
+  bool json = false;
+};
+int run_bench_diff(const BenchDiffCommand& command);
 
 struct EnvCommand {
   Console console;

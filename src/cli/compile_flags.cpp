@@ -17,6 +17,7 @@ CompileOptions options_from(const CompileFlags& flags, const std::string& arch) 
   options.dump_after = flags.dump_after;
   options.stop_after = flags.stop_after;
   options.pass_limit = flags.pass_limit;
+  options.random_partition = flags.random_partition;
   options.time_passes = flags.time_passes;
   return options;
 }

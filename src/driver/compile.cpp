@@ -16,7 +16,12 @@ namespace {
 
 // --- the passes ----------------------------------------------------------------------------------------------------------
 
-enum class Needed : uint8_t { kAlways, kOptional, kWhenRelaxed };  // optional ones are subject to --skip and --pass-limit
+enum class Needed : uint8_t {
+  kAlways,
+  kOptional,
+  kWhenRelaxed,
+  kWhenDeterministic
+};  // optional ones are subject to --skip and --pass-limit
 
 struct Pass {
   std::string_view name;
@@ -33,7 +38,9 @@ constexpr Pass kPasses[] = {
     {"relax_casts", relax_casts, Needed::kWhenRelaxed, "expand_composites"},
     {"fold_constants", fold_constants, Needed::kOptional, "expand_composites"},
     {"simplify", simplify, Needed::kOptional, "fold_constants"},
-    // After simplify, which makes ops equal that were not.
+    // After fold_constants, which shows what a scatter starts from. From here on no plain store and no sum shows an order of updates.
+    {"make_deterministic", make_deterministic, Needed::kWhenDeterministic, "fold_constants"},
+    // After the passes that make ops equal that were not; scatters by one index need the order of its positions once.
     {"share_equal_ops", share_equal_ops, Needed::kOptional, "simplify"},
     // From here on every op is needed by an output: the passes above leave the ones they replace.
     {"remove_dead_ops", remove_dead_ops, Needed::kAlways, "share_equal_ops"},
@@ -110,6 +117,7 @@ class Stages {
 
   bool wanted(const Pass& pass) {
     if (pass.needed == Needed::kWhenRelaxed) return options_.relaxed_casts;
+    if (pass.needed == Needed::kWhenDeterministic) return options_.lower.deterministic;
     if (pass.needed == Needed::kAlways) return true;
     if (contains(options_.skip, pass.name)) return false;
     return options_.pass_limit < 0 || optional_run_++ < options_.pass_limit;
@@ -199,7 +207,9 @@ std::optional<Compilation> compile(const SourceText& source, const CompileOption
   c.segment_ms = stages.run(
       "segment",
       [&] {
-        c.segmentation = segment(c.rewritten, options.target);
+        Forced forced;
+        forced.random_seed = options.random_partition;
+        c.segmentation = segment(c.rewritten, options.target, forced).segmentation;
         verify(c.rewritten, c.segmentation);
       },
       [&] { return print(c.rewritten, c.segmentation); });

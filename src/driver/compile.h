@@ -22,11 +22,12 @@ struct CompileOptions {
   EmitOptions emit;
   LowerOptions lower;
   bool relaxed_casts = false;
-  bool stop_after_segment = false;      // --emit report: no lowering, so ops without one are allowed
-  std::vector<std::string> skip;        // optional passes by name
-  std::vector<std::string> dump_after;  // stage names, or "all": text on stderr
-  std::string stop_after;               // a stage name: later ones do not run
-  int64_t pass_limit = -1;              // run at most this many optional passes
+  bool stop_after_segment = false;           // --emit report: no lowering, so ops without one are allowed
+  std::vector<std::string> skip;             // optional passes by name
+  std::vector<std::string> dump_after;       // stage names, or "all": text on stderr
+  std::string stop_after;                    // a stage name: later ones do not run
+  int64_t pass_limit = -1;                   // run at most this many optional passes
+  std::optional<uint64_t> random_partition;  // its seed
   bool time_passes = false;
 };
 

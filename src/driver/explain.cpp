@@ -35,7 +35,7 @@ class Storyteller {
     for (uint32_t g = 0; g < c.segmentation.cast_groups.size(); ++g)
       for (OpId op : c.segmentation.cast_groups[g].ops) group_of_[op] = g;
     for (const CastGroup& group : find_cast_groups(graph_)) left_group_.insert(group.ops.begin(), group.ops.end());
-    for (ValueId v : model_.wide_edges(c.segmentation)) wide_.insert(v);
+    for (const CostModel::WideEdge& wide : model_.wide_edges(c.segmentation)) wide_.insert(c.segmentation.edges[wide.edge].value);
   }
 
   SegmentStory segment(uint32_t s);

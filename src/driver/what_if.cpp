@@ -71,7 +71,8 @@ SegmentationTotals totals_of(const Graph& graph, const Segmentation& segmentatio
     totals.recomputed_ops += segment.recomputed.size();
   }
   for (const Edge& edge : segmentation.edges) totals.edge_bytes += model.bytes_of(edge.value);
-  for (ValueId v : model.wide_edges(segmentation)) totals.wide_edges.push_back(graph[v].name);
+  for (const CostModel::WideEdge& wide : model.wide_edges(segmentation))
+    totals.wide_edges.push_back(graph[segmentation.edges[wide.edge].value].name);
   totals.lower_bound_bytes = model.lower_bound_bytes();
   return totals;
 }

@@ -226,9 +226,12 @@ std::string NodeWriter::value_text(const Node& n) {
       return iota_text(graph_.attrs(graph_[n.op]), n.dtype, index_text(part_.space, n.index, wide()));
     case Node::kRandom:
       return random_text(graph_[n.op].kind, graph_.attrs(graph_[n.op]), n.dtype, index_text(part_.space, n.index, wide()));
-    case Node::kListed:
-      return operands[2] + " > " + std::to_string(part_.list->slots) + " ? " + operands[0] + " + " + list_sum_ + " + " + operands[3] +
-             " : " + operands[0] + " + " + list_sum_;
+    case Node::kListed: {
+      std::string rest;
+      for (size_t k = 3; k < operands.size(); ++k) rest += " + " + operands[k];
+      const std::string sum = operands[0] + " + " + list_sum_;
+      return operands[2] + " > " + std::to_string(part_.list->slots) + " ? " + sum + rest + " : " + sum;
+    }
     case Node::kChecked: {
       const std::string value = operands[0];
       if (!n.buffer.valid()) return "(" + std::string(index_type()) + ")" + value;
@@ -300,9 +303,15 @@ std::string NodeWriter::stored_value(const Store& s) const {
   return part_.nodes[s.value].dtype == DType::kBool ? "(unsigned char)" + value : value;
 }
 
-const char* update_function(Accumulate how) {
-  constexpr const char* kNames[] = {"fs_store_one", "fs_atomic_add", "fs_atomic_mul", "fs_atomic_max", "fs_atomic_min"};
+const char* shared_update_function(Accumulate how) {
+  constexpr const char* kNames[] = {"fs_store_one", "fs_add_shared", "fs_atomic_mul", "fs_look_max", "fs_look_min"};
   return kNames[static_cast<size_t>(how)];
+}
+
+const char* update_function(const Store& s) {
+  constexpr const char* kNames[] = {"fs_store_one", "fs_atomic_add", "fs_atomic_mul", "fs_atomic_max", "fs_atomic_min"};
+  const bool selects = s.accumulate == Accumulate::kMax || s.accumulate == Accumulate::kMin;
+  return selects && s.looks ? shared_update_function(s.accumulate) : kNames[static_cast<size_t>(s.accumulate)];
 }
 
 std::string NodeWriter::element_store(const Store& s) const {
@@ -310,11 +319,11 @@ std::string NodeWriter::element_store(const Store& s) const {
   if (s.claim) {
     const Claim& c = *s.claim;
     return "fs_claim_slot<" + std::to_string(c.slots) + ">(" + buffers_[s.buffer.index] + ", " + buffers_[c.places.index] + ", " +
-           buffers_[c.rest.index] + ", " + buffers_[c.sums.index] + ", " + std::to_string(c.row_elems) + ", (int)(" + index + "), (int)(" +
-           index_text(part_.space, c.item, wide()) + "));";
+           buffers_[c.rest.index] + ", " + buffers_[c.sums.index] + ", " + std::to_string(c.row_elems) + ", " + std::to_string(c.elems) +
+           ", " + std::to_string(c.copies) + ", (int)(" + index + "), (int)(" + index_text(part_.space, c.item, wide()) + "));";
   }
   if (!s.update) return buffers_[s.buffer.index] + "[" + index + "] = " + value + ";";
-  return update_function(s.accumulate) + std::string("(&") + buffers_[s.buffer.index] + "[" + index + "], " + value + ");";
+  return update_function(s) + std::string("(&") + buffers_[s.buffer.index] + "[" + index + "], " + value + ");";
 }
 
 void NodeWriter::write_scalar_store(const Store& s) {

@@ -17,7 +17,9 @@ namespace fusec {
 std::string op_comment(const Graph& graph, OpId op);
 
 // The function of the prelude that updates an element.
-const char* update_function(Accumulate how);
+const char* update_function(const Store& store);
+// The same in shared memory, where a look before is cheap.
+const char* shared_update_function(Accumulate how);
 
 // Nodes fall in four classes by what they depend on: the repetition (u), the lane, both, or neither.
 class NodeWriter {

@@ -90,7 +90,7 @@ class PartWriter : NodeWriter {
     auto is_before = [&](size_t i) { return before[i]; };
     auto is_after = [&](size_t i) { return !before[i]; };
     auto all = [](size_t) { return true; };
-    const std::string item = names_[part_.list->item.index], ahead = std::to_string(List::kAhead), next = scope_.take("next");
+    const std::string item = names_[part_.list->item.index], ahead = std::to_string(part_.list->ahead), next = scope_.take("next");
     const std::string total = scope_.take(names_[part_.list->sum.index] + "_sum");
     list_sum_ = total + (part_.lane.valid() ? "[lane]" : "");
     write_loads(false, is_before, {});
@@ -111,7 +111,7 @@ class PartWriter : NodeWriter {
     auto each = [&] {
       line("#pragma unroll");
       open("for (int u = 0; u < " + ahead + "; ++u) {");
-      line("if (" + item + "[u] < 0) break;");
+      line("if (" + item + "[u] < 0) continue;");
     };
     write_loads(true, all, each);
     each();

@@ -266,8 +266,8 @@ __device__ __forceinline__ float fs_tanh(float x) {
   const float p = fmaf(fmaf(fmaf(fmaf(-0.0055297627f, s, 0.020482944f), s, -0.053692292f), s, 0.13330883f), s, -0.33333263f);
   const float near_zero = fmaf(x * s, p, x);
   const float t = fs_exp2_approximate(fabsf(x) * -2.885390082f);
-  const float far = copysignf(fmaf(-2.0f * t, fs_reciprocal_near_one(1.0f + t), 1.0f), x);
-  return fabsf(x) < 0.625f ? near_zero : far;
+  const float far = fmaf(-2.0f * t, fs_reciprocal_near_one(1.0f + t), 1.0f);
+  return copysignf(fabsf(x) < 0.625f ? near_zero : far, x);  // also of a zero
 }
 )"},
     {"fs_quarter_turns",
@@ -521,13 +521,11 @@ __device__ __forceinline__ void fs_atomic_mul(T* p, T v) {
 )"},
     {"fs_atomic_max",
      R"(// *p = max(*p, v); NaN stays NaN; -0 < +0. Floats are compared as integers: upward where v's sign is plus, else as unsigned ones
-// downward. What would change nothing is left out: values only grow, so that an old one is no danger.
+// downward. (A NaN with a sign must not lie there.)
 template <class T>
 __device__ __forceinline__ void fs_atomic_max(T* p, T v) {
-  const T old = fs_peek(p);
-  if (old != old || v < old) return;
   if constexpr ((T)0.5 == (T)0) {
-    if (v != old) atomicMax(p, v);
+    atomicMax(p, v);
   } else if constexpr (sizeof(T) == 4) {
     const int bits = v != v ? 0x7fffffff : __float_as_int(v);
     if (bits >= 0) atomicMax((int*)p, bits);
@@ -539,13 +537,11 @@ __device__ __forceinline__ void fs_atomic_max(T* p, T v) {
   }
 }
 )"},
-    {"fs_atomic_min", R"(// *p = min(*p, v); as fs_atomic_max, the other way round.
+    {"fs_atomic_min", R"(// *p = min(*p, v); as fs_atomic_max, the other way round. (No NaN without a sign must lie there.)
 template <class T>
 __device__ __forceinline__ void fs_atomic_min(T* p, T v) {
-  const T old = fs_peek(p);
-  if (old != old || v > old) return;
   if constexpr ((T)0.5 == (T)0) {
-    if (v != old) atomicMin(p, v);
+    atomicMin(p, v);
   } else if constexpr (sizeof(T) == 4) {
     const int bits = v != v ? -1 : __float_as_int(v);
     if (bits >= 0) atomicMin((int*)p, bits);
@@ -557,6 +553,21 @@ __device__ __forceinline__ void fs_atomic_min(T* p, T v) {
   }
 }
 )"},
+    {"fs_look_max",
+     R"(// As fs_atomic_max, but what would change nothing is left out, a NaN that lies there included: values only grow, so that an old one
+// is no danger.
+template <class T>
+__device__ __forceinline__ void fs_look_max(T* p, T v) {
+  const T old = fs_peek(p);
+  if (old == old && !(v < old)) fs_atomic_max(p, v);
+}
+)"},
+    {"fs_look_min", R"(template <class T>
+__device__ __forceinline__ void fs_look_min(T* p, T v) {
+  const T old = fs_peek(p);
+  if (old == old && !(v > old)) fs_atomic_min(p, v);
+}
+)"},
     {"fs_clear_table", R"(template <class T>
 __device__ __forceinline__ void fs_clear_table(T* table, unsigned size, T start) {
   for (unsigned k = threadIdx.x; k < size; k += blockDim.x) table[k] = start;
@@ -564,10 +575,10 @@ __device__ __forceinline__ void fs_clear_table(T* table, unsigned size, T start)
 }
 )"},
     {"fs_add_shared",
-     R"(// *p += v in shared memory, which has an operation for 32-bit integers only: 64 bits are two words and a carry; where a whole warp
-// meets in one float, it adds once.
+     R"(// *p += v in shared memory, which has an operation for 32-bit integers only: 64 bits are two words and a carry. Where a thread comes
+// again to the place of before it tries whether its whole warp meets there, and can add a float once.
 template <class T>
-__device__ __forceinline__ void fs_add_shared(T* p, T v) {
+__device__ __forceinline__ void fs_add_shared(T* p, T v, unsigned place, unsigned& last) {
   if constexpr ((T)0.5 == (T)0 && sizeof(T) == 8) {
     unsigned* words = (unsigned*)p;
     const unsigned low = (unsigned)v, before = atomicAdd(words, low);
@@ -576,32 +587,36 @@ __device__ __forceinline__ void fs_add_shared(T* p, T v) {
   } else if constexpr ((T)0.5 == (T)0) {
     atomicAdd(p, v);
   } else {
-    const unsigned active = __activemask(), at = (unsigned)(unsigned long long)p;
-    if (active == ~0u && __all_sync(active, at == __shfl_sync(active, at, 0))) {
+    const bool again = place == last;
+    last = place;
+    if (again) {
+      const unsigned active = __activemask();
+      if (active == ~0u && __all_sync(active, place == __shfl_sync(active, place, 0))) {
 #pragma unroll
-      for (int step = 16; step > 0; step /= 2) v += __shfl_xor_sync(~0u, v, step);
-      if (threadIdx.x % 32 == 0) atomicAdd(p, v);
-    } else {
-      atomicAdd(p, v);
+        for (int step = 16; step > 0; step /= 2) v += __shfl_xor_sync(~0u, v, step);
+        if (threadIdx.x % 32 == 0) atomicAdd(p, v);
+        return;
+      }
     }
+    atomicAdd(p, v);
   }
 }
 )"},
-    {"fs_add_cached", R"(// target[at] += v, in the table where its place is at's or free.
-template <int Size, class T>
-__device__ __forceinline__ void fs_add_cached(T* table, unsigned* tags, unsigned at, T v, T* target) {
+    {"fs_update_cached", R"(// Updates target[at], in the table where its place is at's or free.
+template <int Size, class T, class F, class G>
+__device__ __forceinline__ void fs_update_cached(T* table, unsigned* tags, unsigned at, T v, T* target, F here, G there) {
   const unsigned place = at % Size;
   unsigned owner = fs_peek(tags + place);
   if (owner == ~0u) owner = atomicCAS(tags + place, ~0u, at);
-  if (owner == ~0u || owner == at) fs_add_shared(table + place, v);
-  else fs_atomic_add(target + at, v);
+  if (owner == ~0u || owner == at) here(table + place, v, place);
+  else there(target + at, v);
 }
 )"},
-    {"fs_finish_cache", R"(template <int Size, class T>
-__device__ __forceinline__ void fs_finish_cache(const T* table, const unsigned* tags, T* target) {
+    {"fs_finish_cache", R"(template <int Size, class T, class F>
+__device__ __forceinline__ void fs_finish_cache(const T* table, const unsigned* tags, T* target, F update) {
   __syncthreads();
   for (int k = threadIdx.x; k < Size; k += blockDim.x)
-    if (tags[k] != ~0u) fs_atomic_add(target + tags[k], table[k]);
+    if (tags[k] != ~0u) update(target + tags[k], table[k]);
 }
 )"},
     {"fs_same_bits", R"(template <class T>
@@ -633,9 +648,9 @@ __device__ __forceinline__ void fs_finish_table(const T* table, unsigned size, u
 )"},
     {"fs_claim_slot",
      R"(// Update `item` takes the next slot of its row. Where all are taken it goes to the rest, whose number comes first in the list; the
-// first such update of a row clears the row of sums. Lanes that meet in one row count together.
+// first such update of a row clears the row in all copies of the sums. Lanes that meet in one row count together.
 template <int Slots>
-__device__ __forceinline__ void fs_claim_slot(int* counts, int* slots, int* rest, float* sums, long long row_elems, int row, int item) {
+__device__ __forceinline__ void fs_claim_slot(int* counts, int* slots, int* rest, float* sums, long long row_elems, long long elems, int copies, int row, int item) {
   const unsigned active = __activemask(), peers = __match_any_sync(active, row), below = (1u << threadIdx.x % 32) - 1;
   const int leader = __ffs(peers) - 1;
   int slot = 0;
@@ -651,7 +666,8 @@ __device__ __forceinline__ void fs_claim_slot(int* counts, int* slots, int* rest
   at = __shfl_sync(left, at, __ffs(left) - 1) + __popc(left & below);
   rest[1 + at] = item;
   if (slot == Slots)
-    for (long long k = 0; k < row_elems; ++k) sums[row * row_elems + k] = 0;
+    for (int copy = 0; copy < copies; ++copy)
+      for (long long k = 0; k < row_elems; ++k) sums[copy * elems + row * row_elems + k] = 0;
 }
 )"},
     {"fs_inverse", R"(// 1 / b for fs_divide, or NaN where that could not rely on it.
@@ -882,14 +898,17 @@ __device__ __forceinline__ A fs_merge_lanes(A a) {
   return fs_shuffle(a, (int)threadIdx.x % 32 / G * G);
 }
 )"},
-    {"fs_merge_row",
-     R"(// Merges the states of G neighbouring threads, G > 32; all of them get the result. `shared` holds one state for each warp.
-template <int G, class A>
-__device__ __forceinline__ A fs_merge_row(A a, A* shared) {
-  constexpr int kWarps = G / 32;
+    {"fs_share_row", R"(// Each warp's states merged into one, for the others to see after a barrier.
+template <class A>
+__device__ __forceinline__ void fs_share_row(A a, A* shared) {
   a = fs_merge_lanes<32>(a);
   if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = a;
-  __syncthreads();
+}
+)"},
+    {"fs_collect_row", R"(// The states that the warps of G neighbouring threads share, merged.
+template <int G, class A>
+__device__ __forceinline__ A fs_collect_row(const A* shared) {
+  constexpr int kWarps = G / 32;
   return fs_merge_lanes<kWarps>(shared[threadIdx.x / G * kWarps + threadIdx.x % kWarps]);
 }
 )"},

@@ -78,9 +78,11 @@ std::string report_json(const Compilation& c, const Target& target, const std::m
                              {"from", e.from},
                              {"to", e.to},
                              {"why", e.why}});
+    if (facts.narrow_bytes[i] > 0) json["edges"].back()["narrow_bytes"] = facts.narrow_bytes[i];
   }
   json["origin"] = facts.origin.empty() ? Json::object() : Json(facts.origin);
   json["merged"] = facts.merged.empty() ? Json::object() : Json(facts.merged);
+  if (!c.log.deterministic.empty()) json["deterministic"] = c.log.deterministic;
   json["totals"] = {{"segments", facts.segments.size()},
                     {"launches", facts.launches},
                     {"edge_bytes", facts.edge_bytes},

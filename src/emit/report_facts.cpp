@@ -70,7 +70,11 @@ ReportFacts gather_report(const Compilation& c, const Target& target) {
     facts.edge_value_bytes.push_back(model.bytes_of(e.value));
     facts.edge_bytes += facts.edge_value_bytes.back();
   }
-  facts.wide_edges = static_cast<int64_t>(model.wide_edges(c.segmentation).size());
+  facts.narrow_bytes.resize(c.segmentation.edges.size());
+  for (const CostModel::WideEdge& wide : model.wide_edges(c.segmentation)) {
+    facts.narrow_bytes[wide.edge] = wide.narrow_bytes;
+    ++facts.wide_edges;
+  }
   facts.lower_bound_bytes = model.lower_bound_bytes();
   for (const auto& [dropped, kept] : c.log.merged) facts.merged[dropped] = c.log.standing_for(kept);
   return facts;

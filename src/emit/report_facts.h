@@ -30,6 +30,7 @@ struct ReportFacts {
   int64_t launches = 0, edge_bytes = 0, bytes = 0, lower_bound_bytes = 0, recomputed_ops = 0, wide_edges = 0;
   double us = 0;
   std::vector<int64_t> edge_value_bytes;  // as Segmentation::edges
+  std::vector<int64_t> narrow_bytes;      // of wide edges: what a narrower value would take; 0 for others
 };
 
 ReportFacts gather_report(const Compilation& compilation, const Target& target);

@@ -79,6 +79,11 @@ std::string report_markdown(const Compilation& c, const Target& target, const st
     for (const auto& [dropped, kept] : facts.merged) text += "- `" + dropped + "` → `" + kept + "`\n";
     text += "\n";
   }
+  if (!c.log.deterministic.empty()) {
+    text += "## Deterministic\n\n";
+    for (const auto& [scatter, why] : c.log.deterministic) text += "- `" + scatter + "`: " + why + "\n";
+    text += "\n";
+  }
   return text;
 }
 

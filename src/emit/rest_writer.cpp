@@ -30,10 +30,15 @@ class RestWriter : NodeWriter {
   }
 
   std::string write() {
-    const std::string rest = buffers_[part_.list->rest.index], each = number(List::kRest), ahead = number(List::kAhead),
+    const std::string rest = buffers_[part_.list->rest.index], each = number(List::kRest), ahead = number(part_.list->ahead),
                       type = index_type();
     const Size inner = *iterations(part_).exact_quotient(part_.space.extent(part_.dims[0]));
     const std::string width = size_text(inner, graph_.symbols, wide());
+    if (part_.list->copies > 1) {
+      copy_ = scope_.take("copy");
+      line("float *" + copy_ + " = " + buffers_[store_.buffer.index] + " + blockIdx.x % " + number(part_.list->copies) + " * " +
+           number(part_.list->elems) + (part_.list->elems > INT32_MAX / 8 ? "LL;" : ";"));
+    }
     line("const " + type + " " + left_ + " = " + rest + "[0];");
     open("for (" + type + " t = " + (wide() ? "(long long)" : "") + "blockIdx.x * " + number(kernel_.block) + " + threadIdx.x; t < (" +
          left_ + " + " + number(List::kRest - 1) + ") / " + each + " * " + width +
@@ -55,7 +60,7 @@ class RestWriter : NodeWriter {
     auto each_item = [&] {
       line("#pragma unroll");
       open("for (int u = 0; u < " + ahead + "; ++u) {");
-      line("if (" + item + "[u] < 0) break;");
+      line("if (" + item + "[u] < 0) continue;");
     };
     write_loads(false, all, {});
     write_scope({false, all, {}, {}});
@@ -82,14 +87,18 @@ class RestWriter : NodeWriter {
     line("for (int lane = 0; lane < " + number(part_.vector) + "; ++lane) " + sum_ + ".at[lane] = -0.0f;");
   }
 
+  std::string target(const Index& index) const {
+    return copy_.empty() ? address(store_.buffer, index) : copy_ + " + (" + index_text(part_.space, index, wide()) + ")";
+  }
+
   void flush() {
-    if (!part_.lane.valid()) return line("if (any) fs_atomic_add(" + address(store_.buffer, store_.index) + ", " + sum_ + ");");
+    if (!part_.lane.valid()) return line("if (any) fs_atomic_add(" + target(store_.index) + ", " + sum_ + ");");
     const int width = std::max(1, access_width(store_.index, {}));
-    line("if (any) fs_atomic_add_all<" + number(width) + ">(" + address(store_.buffer, without_lane(store_.index)) + ", " + sum_ + ");");
+    line("if (any) fs_atomic_add_all<" + number(width) + ">(" + target(without_lane(store_.index)) + ", " + sum_ + ");");
   }
 
   const Store& store_;
-  std::string row_, sum_, left_, begin_;
+  std::string row_, sum_, left_, begin_, copy_;
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "emit/row_writer.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "emit/accumulator.h"
 #include "emit/cuda.h"
@@ -135,6 +136,8 @@ class RowWriter : NodeWriter {
            initial_text(sweep_.columns[c].accumulator) + ";");
     }
     close();
+    if (takes_turns() && !sweep_.accumulators.empty()) line("unsigned turn = 0;  // of two sets of shared states");
+    load_for_all_rows();
     prefetch();
     const std::string cast = wide() ? "(long long)" : "";
     open("for (" + type + " begin_row = " + cast + "blockIdx.x * " + rows + "; begin_row < " + size(rows_) +
@@ -145,14 +148,35 @@ class RowWriter : NodeWriter {
     if (!next_.empty()) write_next_loads("begin_row + " + number(int64_t{sweep_.blocks} * sweep_.rows));
   }
 
+  // What is the same for all rows is loaded once.
+  void load_for_all_rows() {
+    std::vector<NodeId> loads;
+    for (size_t i = 0; i < part_.nodes.size(); ++i)
+      if (sweep_.held && !sweep_.skewed && part_.nodes[NodeId(i)].kind == Node::kLoad && in_u_[i] && part_.nodes[NodeId(i)].in.empty() &&
+          !depends_on_row(i))
+        loads.push_back(NodeId(i));
+    if (loads.empty()) return;
+    for (NodeId id : loads) declare_load(id, names_[id.index]), held_.insert(id.index);
+    open_positions("member");
+    for (NodeId id : loads) write_load(id);
+    close();
+  }
+
+  bool depends_on_row(size_t i) const {
+    const Node& n = part_.nodes[NodeId(i)];
+    auto of_row = [&](const Index& index) {
+      return std::any_of(part_.dims.begin(), part_.dims.end(), [&](AtomId v) { return part_.space.depends_on(index, v); });
+    };
+    return of_row(n.index) || std::any_of(n.guard.begin(), n.guard.end(), of_row);
+  }
+
   // The next row's loads are on the way while this row is computed. Declares and fills what the first row needs.
   void prefetch() {
     const std::vector<bool> needed = needed_in(0, {});
     for (size_t i = 0; i < part_.nodes.size(); ++i) {
       const Node& n = part_.nodes[NodeId(i)];
-      if (sweep_.accumulators.empty()) break;  // nothing to wait for within a row
-      const bool of_row = std::any_of(part_.dims.begin(), part_.dims.end(), [&](AtomId v) { return part_.space.depends_on(n.index, v); });
-      if (n.kind != Node::kLoad || !n.in.empty() || !of_row || (in_u_[i] ? !needed[i] : in_lane_[i] || !n.guard.empty())) continue;
+      if (n.kind != Node::kLoad || !n.in.empty() || !depends_on_row(i) || (in_u_[i] ? !needed[i] : in_lane_[i] || !n.guard.empty()))
+        continue;
       next_.push_back(NodeId(i));
       held_.insert(i);
       declare_load(NodeId(i), names_[i]);
@@ -193,7 +217,8 @@ class RowWriter : NodeWriter {
   }
 
   void close_rows() {
-    if (!shared_.empty()) line("__syncthreads();  // before the next row's states");
+    if (takes_turns() && !shared_.empty()) line("turn ^= 1;");
+    else if (!shared_.empty()) line("__syncthreads();  // before the next row's states");
     if (!next_.empty()) {
       line("#pragma unroll");
       open("for (int u = 0; u < " + number(sweep_.steps) + "; ++u) {");
@@ -459,8 +484,10 @@ class RowWriter : NodeWriter {
 
   // Merges what the threads of a row have found, and takes the results from it.
   void finish_sweep(int q) {
+    std::vector<size_t> complete;
     for (size_t k = 0; k < sweep_.accumulators.size(); ++k)
-      if (sweep_of(sweep_.accumulators[k]) == q) write_merge(k);
+      if (sweep_of(sweep_.accumulators[k]) == q) complete.push_back(k);
+    write_merges(complete);
     if (sweep_.split > 1 && !sweep_.cluster) merge_blocks();
     for (size_t i = 0; i < part_.nodes.size(); ++i) {
       const Node& n = part_.nodes[NodeId(i)];
@@ -468,23 +495,35 @@ class RowWriter : NodeWriter {
     }
   }
 
-  void write_merge(size_t k) {
-    const Accumulator& a = sweep_.accumulators[k];
-    const std::string& name = names_of_accumulators_[k];
-    if (sweep_.group == 1) return;  // (a cluster's blocks have more threads)
+  void write_merges(const std::vector<size_t>& complete) {
+    if (sweep_.group == 1 || complete.empty()) return;  // (a cluster's blocks have more threads)
+    const std::string group = number(sweep_.group);
+    auto name = [&](size_t k) { return names_of_accumulators_[k]; };
     if (sweep_.across) {
-      line("fs_merge_column<" + number(sweep_.group) + ", " + number(sweep_.rows) + ">(" + name + ");");
+      for (size_t k : complete) line("fs_merge_column<" + group + ", " + number(sweep_.rows) + ">(" + name(k) + ");");
     } else if (sweep_.group <= 32) {
-      line(name + " = fs_merge_lanes<" + number(sweep_.group) + ">(" + name + ");");
+      for (size_t k : complete) line(name(k) + " = fs_merge_lanes<" + group + ">(" + name(k) + ");");
     } else {
-      const std::string shared = shared_.insert(k).second ? name + "_shared" : "";
-      if (!shared.empty()) line("__shared__ " + state_type(a) + " " + shared + "[" + number(kernel_.block / 32) + "];");
-      line(name + " = fs_merge_row<" + number(sweep_.group) + ">(" + name + ", " + name + "_shared);");
+      const int warps = kernel_.block / 32;
+      auto shared = [&](size_t k) { return name(k) + "_shared" + (takes_turns() ? " + turn * " + number(warps) : ""); };
+      for (size_t k : complete) {
+        if (shared_.insert(k).second)
+          line("__shared__ " + state_type(sweep_.accumulators[k]) + " " + name(k) + "_shared[" + number(takes_turns() ? 2 * warps : warps) +
+               "];");
+        line("fs_share_row(" + name(k) + ", " + shared(k) + ");");
+      }
+      line("__syncthreads();");
+      for (size_t k : complete) line(name(k) + " = fs_collect_row<" + group + ">(" + shared(k) + ");");
     }
     if (!sweep_.cluster) return;
-    line("__shared__ " + state_type(a) + " " + name + "_of_block;");
-    line(name + " = fs_merge_cluster<" + number(sweep_.split) + ">(" + name + ", &" + name + "_of_block);");
+    for (size_t k : complete) {
+      line("__shared__ " + state_type(sweep_.accumulators[k]) + " " + name(k) + "_of_block;");
+      line(name(k) + " = fs_merge_cluster<" + number(sweep_.split) + ">(" + name(k) + ", &" + name(k) + "_of_block);");
+    }
   }
+
+  // A block's rows use two sets of shared states in turns: one barrier a row is enough.
+  bool takes_turns() const { return !sweep_.columns.empty() && sweep_.group > 32 && !sweep_.across; }
 
   // Blocks that share a row leave their states; the last of them merges all, always in the same order.
   void merge_blocks() {
@@ -503,7 +542,9 @@ class RowWriter : NodeWriter {
     open("for (int block = member; block < " + split + "; block += " + number(sweep_.group) + ") {");
     for (size_t k = 0; k < sweep_.accumulators.size(); ++k) for_lanes(state(k) + ".merge(" + place(k, "block") + ");");
     close();
-    for (size_t k = 0; k < sweep_.accumulators.size(); ++k) write_merge(k);
+    std::vector<size_t> all(sweep_.accumulators.size());
+    std::iota(all.begin(), all.end(), size_t{0});
+    write_merges(all);
   }
 
   void write_result(NodeId id) {

@@ -42,14 +42,19 @@ TableText::TableText(const Kernel& kernel, const Part& part, const std::string& 
       name_(scope.take(table_.counts ? "counts" : "table")),
       tags_(table_.cached ? scope.take("tags") : ""),
       turn_(scope.take("turn")),
+      last_(is_joined() ? scope.take("last") : ""),
       first_(table_.slices > 1 ? scope.take("first") : ""),
       slot_(table_.slices > 1 ? scope.take("slot") : "") {}
+
+// Floats are added by comparing and swapping: where a warp meets in one element it should add once.
+bool TableText::is_joined() const { return !table_.counts && store_.accumulate == Accumulate::kAdd && table_.copies == 1; }
 
 std::string TableText::initial() const { return table_.counts ? "0u" : literal_text(neutral(store_.accumulate, dtype_), dtype_); }
 
 std::vector<std::string> TableText::start() const {
   std::vector<std::string> lines{"extern __shared__ __align__(16) unsigned char fs_table[];",
                                  type_ + " *" + name_ + " = (" + type_ + " *)fs_table;"};
+  if (is_joined()) lines.push_back("unsigned " + last_ + " = ~0u;  // where this thread has added last");
   if (!first_.empty())
     lines.push_back("const unsigned " + first_ + " = blockIdx.x % " + number(table_.slices) + " * " + number(table_.range()) + ";");
   if (table_.cached) {
@@ -72,18 +77,23 @@ std::string TableText::element(const std::string& slot) const {
 }
 
 std::string TableText::update(const std::string& index, const std::string& value) const {
+  const std::string function = table_.counts ? "atomicAdd" : is_joined() ? "fs_add_shared" : shared_update_function(store_.accumulate);
+  auto text = [&](const std::string& slot) {
+    return function + "(&" + element(slot) + ", " + (table_.counts ? "1u" : value) + (is_joined() ? ", " + slot + ", " + last_ : "") + ");";
+  };
   if (table_.cached)
-    return "fs_add_cached<" + number(table_.size) + ">(" + name_ + ", " + tags_ + ", " + index + ", " + value + ", " + target_ + ");";
-  const bool adds = store_.accumulate == Accumulate::kAdd;
-  const std::string function = table_.counts ? "atomicAdd" : adds ? "fs_add_shared" : update_function(store_.accumulate);
-  auto text = [&](const std::string& slot) { return function + "(&" + element(slot) + ", " + (table_.counts ? "1u" : value) + ");"; };
+    return "fs_update_cached<" + number(table_.size) + ">(" + name_ + ", " + tags_ + ", " + index + ", " + value + ", " + target_ +
+           ", [&](auto *p, auto x, unsigned place) { " + function + "(p, x" + (is_joined() ? ", place, " + last_ : "") +
+           "); }, [](auto *p, auto x) { " + update_function(store_) + "(p, x); });";
   if (first_.empty()) return text(index);
   return "if (const unsigned " + slot_ + " = (unsigned)(" + index + ") - " + first_ + "; " + slot_ + " < " + number(table_.range()) + ") " +
          text(slot_);
 }
 
 std::vector<std::string> TableText::finish() const {
-  if (table_.cached) return {"fs_finish_cache<" + number(table_.size) + ">(" + name_ + ", " + tags_ + ", " + target_ + ");"};
+  if (table_.cached)
+    return {"fs_finish_cache<" + number(table_.size) + ">(" + name_ + ", " + tags_ + ", " + target_ + ", [](auto *p, auto x) { " +
+            update_function(store_) + "(p, x); });"};
   std::string value = "x";
   if (table_.counts && is_float(dtype_)) value = "(" + std::string(storage_type(dtype_)) + ")x * " + value_;
   else if (table_.counts && value_ == "1") value = "(" + std::string(storage_type(dtype_)) + ")x";
@@ -92,8 +102,7 @@ std::vector<std::string> TableText::finish() const {
   return {"// What has changed goes to the target; the blocks begin at different elements.",
           "fs_finish_table<" + number(table_.copies) + ">(" + name_ + ", " + number(table_.range()) + ", " + "blockIdx.x * " + step +
               " % " + number(table_.range()) + ", (" + type_ + ")" + initial() + ", [&](unsigned slot, " + type_ + " x) { " +
-              update_function(store_.accumulate) + "(&" + target_ + "[" + (first_.empty() ? "" : first_ + " + ") + "slot], " + value +
-              "); });"};
+              update_function(store_) + "(&" + target_ + "[" + (first_.empty() ? "" : first_ + " + ") + "slot], " + value + "); });"};
 }
 
 }  // namespace fusec

@@ -24,13 +24,14 @@ class TableText {
 
  private:
   std::string element(const std::string& slot) const;
+  bool is_joined() const;
   std::string initial() const;
 
   const Table& table_;
   const Store& store_;
   int64_t teams_;
   DType dtype_;
-  std::string target_, value_, type_, name_, tags_, turn_, first_, slot_;
+  std::string target_, value_, type_, name_, tags_, turn_, last_, first_, slot_;
 };
 
 }  // namespace fusec

@@ -32,8 +32,8 @@ struct Node {
     kRandom,    // uniform or normal `op`, element number `index`
     kChecked,   // in[0] as an index of a dimension of size `extent`; where it is none: `extent`, and `buffer` records that
     kItem,      // an update that a list names
-    kListed,    // in[0] + Σ in[1] over the first in[2] updates in the row's slots, buffer[index]…, + in[3] where in[2] exceeds them
-    kReduce,    // result `result` of reduction `op`: accumulator `accumulator`, after its sweep
+    kListed,  // in[0] + Σ in[1] over the first in[2] updates in the row's slots, buffer[index]…, + in[3] + … where in[2] exceeds them
+    kReduce,  // result `result` of reduction `op`: accumulator `accumulator`, after its sweep
   } kind = kConstant;
   DType dtype = DType::kF32;
   OpId op;
@@ -52,7 +52,8 @@ struct Node {
 struct Claim {
   Index item;
   int slots = 4;
-  int64_t row_elems = 1;  // of sums
+  int64_t row_elems = 1, elems = 1;  // of sums, and of each copy of all sums
+  int copies = 1;
   BufferId places, rest, sums;
 };
 
@@ -65,6 +66,7 @@ struct Store {
   // An update of what lies there, by any number of threads at once (`accumulate` kNone: by one of them).
   bool update = false;
   Accumulate accumulate = Accumulate::kNone;
+  bool looks = true;  // max and min: a NaN may lie there
   // Update `item` takes the next slot of its row, whose updates buffer[index] counts.
   std::optional<Claim> claim;
 };
@@ -150,7 +152,9 @@ struct List {
   int slots = 4;
   BufferId rest;
   NodeId row;                       // of an item of the rest
-  static constexpr int kAhead = 4;  // items whose loads are in flight together
+  int copies = 1;                   // of the sums, which blocks take in turns
+  int64_t elems = 1;                // of each
+  int ahead = 4;                    // items whose loads are in flight together
   static constexpr int kRest = 16;  // items of the rest a thread
 };
 

@@ -1,5 +1,8 @@
 #include "lower/gate.h"
 
+#include <cstdio>
+
+#include "graph/updates.h"
 #include "kernel/index.h"
 #include "lower/lines.h"
 
@@ -21,14 +24,6 @@ void check_row_length(const Graph& graph, OpId id, Diagnostics& diagnostics) {
                                         "'" + graph.name_of(id) + "' (" + std::string(name_of(op.kind)) +
                                             ") sorts rows that may be too long: on the GPU this version sorts rows of at most " + limit);
   if (diagnostics.error_count() == 1) error.notes.push_back({Span{}, "`fusec run --device cpu` computes it"});
-}
-
-// At most one update goes to an element.
-bool updates_once(const Graph& graph, const Op& op) {
-  const Value& index = graph[op.in[1].value];
-  const Size along =
-      index.shape.empty() ? Size(1) : index.shape[op.kind == OpKind::kScatter ? static_cast<size_t>(graph.attrs(op).dim) : 0];
-  return along.is(0) || along.is(1) || (index.def.valid() && graph[index.def].kind == OpKind::kIota && op.kind == OpKind::kIndexPut);
 }
 
 }  // namespace
@@ -53,18 +48,16 @@ void check_deterministic(const Graph& graph, Diagnostics& diagnostics) {
   for (size_t i = 0; i < graph.ops.size(); ++i) {
     const Op& op = graph[OpId(i)];
     if (info(op.kind).category != OpCategory::kScatter || updates_once(graph, op)) continue;
-    const Accumulate how = graph.attrs(op).accumulate;
-    const bool stores = how == Accumulate::kNone && op.in[2].is_value();
-    const bool rounds = (how == Accumulate::kAdd || how == Accumulate::kMul) && is_float(graph[op.out[0]].dtype);
-    if (!stores && !rounds) continue;
-    const std::string name = "'" + graph.name_of(OpId(i)) + "' (" + std::string(name_of(op.kind)) + ")";
-    Diagnostic& error = diagnostics.error(
-        "not-deterministic", op.at,
-        stores ? "--deterministic: " + name + " stores without 'accumulate'; where indices repeat, any of the updates may stay"
-               : "--deterministic: " + name + " accumulates floating-point numbers in the order in which threads arrive");
+    if (graph.attrs(op).accumulate != Accumulate::kMul || !is_float(graph[op.out[0]].dtype)) continue;
+    char count[32];
+    std::snprintf(count, sizeof count, "%.3g", comparisons_of_updates(graph, op));
+    Diagnostic& error = diagnostics.error("not-deterministic", op.at,
+                                          "--deterministic: '" + graph.name_of(OpId(i)) + "' (" + std::string(name_of(op.kind)) +
+                                              ") multiplies floats: to look for each element at all updates takes " + count +
+                                              " comparisons; at most 2^36 (6.87e+10) are made");
     if (diagnostics.error_count() == 1)
       error.notes.push_back(
-          {Span{}, "`fusec run --device cpu` has one order; sums of integers, and 'max' and 'min', have one result in any order"});
+          {Span{}, "up to 2^24 updates are sorted instead, where their number is fixed; `fusec run --device cpu` takes any number"});
   }
 }
 

@@ -7,7 +7,7 @@
 namespace fusec {
 
 void check_lowerable(const Graph& graph, Diagnostics& diagnostics);
-// With --deterministic: refuses updates whose order shows in the result and is left to the machine.
+// With --deterministic: refuses products of floats that make_deterministic leaves in the order in which updates arrive.
 void check_deterministic(const Graph& graph, Diagnostics& diagnostics);
 
 }  // namespace fusec

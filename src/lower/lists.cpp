@@ -12,7 +12,8 @@ namespace fusec {
 namespace {
 
 constexpr int64_t kShortestRow = 16, kLongestRow = 16384;  // elements; (the first update without a slot clears its row)
-constexpr int64_t kMostUpdates = 32;                       // a row, on average
+constexpr int64_t kMostUpdates = 128;                      // a row, on average
+constexpr int64_t kManyCopies = 16 << 20;                  // elements of the sums that may be there more than once
 
 int64_t rows_of(const Graph& graph, const Op& op) { return graph[op.in[0].value].shape[static_cast<size_t>(graph.attrs(op).dim)].value(); }
 int64_t row_elems(const Graph& graph, const Op& op) { return element_count(graph[op.in[0].value].shape).value() / rows_of(graph, op); }
@@ -40,7 +41,7 @@ bool can_list(const Graph& graph, OpId id) {
   if (graph[op.out[0]].dtype != DType::kF32) return false;
   const Size elems = element_count(graph[op.in[0].value].shape), updates = graph[op.in[1].value].shape[0];
   if (!elems.is_constant() || !updates.is_constant() || elems.is(0) || updates.is(0)) return false;
-  constexpr int64_t kMost = std::numeric_limits<int32_t>::max() / 128;
+  constexpr int64_t kMost = std::numeric_limits<int32_t>::max() / 512;
   return updates.value() <= kMost && rows_of(graph, op) > 1 && rows_of(graph, op) <= kMost && row_elems(graph, op) <= kLongestRow;
 }
 
@@ -49,9 +50,12 @@ bool should_list(const Graph& graph, OpId id) {
   return updates_of(graph, op) <= kMostUpdates * rows_of(graph, op) && row_elems(graph, op) >= kShortestRow;
 }
 
-int slots_of(const Graph& graph, OpId id) {
-  const int64_t average = updates_of(graph, graph[id]) / rows_of(graph, graph[id]);
-  return static_cast<int>(std::clamp<uint64_t>(std::bit_ceil(static_cast<uint64_t>(2 * average)), 4, 64));
+void size_list(const Graph& graph, OpId id, ListPlace& list) {
+  const Op& op = graph[id];
+  const uint64_t average = static_cast<uint64_t>(updates_of(graph, op) / rows_of(graph, op));
+  list.slots = static_cast<int>(std::clamp<uint64_t>(std::bit_ceil(2 * average), 4, 256));
+  list.ahead = static_cast<int>(std::clamp<uint64_t>(std::bit_ceil(average), 1, 8));
+  list.copies = element_count(graph[op.in[0].value].shape).value() <= kManyCopies ? 4 : 1;
 }
 
 void lower_list_starts(const KernelInput& input, OpId id, const ListPlace& list, Kernel& kernel) {
@@ -73,6 +77,8 @@ void lower_list_claims(const KernelInput& input, OpId id, const ListPlace& list,
   claim.item = part.space.variable(update);
   claim.slots = list.slots;
   claim.row_elems = row_elems(input.graph, op);
+  claim.elems = row_elems(input.graph, op) * rows_of(input.graph, op);
+  claim.copies = list.copies;
   claim.places = list.places, claim.rest = list.rest, claim.sums = list.sums;
   store.index = tracer.index_at(id, op.in[1].value, {claim.item}, Size(rows_of(input.graph, op)), store.guard);
   store.value = tracer.literal(Literal{int64_t{0}}, DType::kI32);
@@ -96,8 +102,10 @@ void lower_list_rest(const KernelInput& input, OpId id, const ListPlace& list, K
     indices[d] = part.space.variable(part.dims.back());
   }
   Tracer tracer(input.graph, input.computed, input.place, input.check, part);
-  const Index item = tracer.listed(id, updates);
+  const Index item = tracer.listed(id, updates, list.ahead);
   part.list->rest = list.rest;
+  part.list->copies = list.copies;
+  part.list->elems = row_elems(input.graph, op) * rows_of(input.graph, op);
   Store store;
   store.buffer = list.sums;
   store.update = true;

@@ -11,8 +11,8 @@ namespace fusec {
 bool can_list(const Graph& graph, OpId op);
 // True if that is likely faster: rows are long enough for a thread each to read the same slots, and few updates meet in one.
 bool should_list(const Graph& graph, OpId op);
-// Slots of each row: for twice as many updates as come on average.
-int slots_of(const Graph& graph, OpId op);
+// Chooses the numbers of a list: slots of each row for twice as many updates as come on average.
+void size_list(const Graph& graph, OpId op, ListPlace& list);
 
 // No row has updates, and nothing is left over.
 void lower_list_starts(const KernelInput& input, OpId op, const ListPlace& list, Kernel& kernel);

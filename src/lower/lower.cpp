@@ -149,12 +149,14 @@ class Lowering {
     for (const Destination& d : from)
       if (d.value == v) to.push_back(d);
     std::erase_if(from, [&](const Destination& d) { return d.value == v; });
-    if (to.size() == before) to.push_back(workspace_for(id, v, id));
+    if (to.size() == before) to.push_back(workspace_for(id, v));
   }
 
-  Destination workspace_for(uint32_t id, ValueId v, uint32_t last) {
+  // Whoever reads the value from now on finds it here: it lives as long as the value's last reader, also where it is made for this segment.
+  Destination workspace_for(uint32_t id, ValueId v) {
     const std::vector<Size> strides = row_major_strides(graph_[v].shape);
-    const KernelArg arg = new_workspace(element_count(graph_[v].shape) * Size(bytes_of(graph_[v].dtype)), id, last);
+    const Size bytes = element_count(graph_[v].shape) * Size(bytes_of(graph_[v].dtype));
+    const KernelArg arg = new_workspace(bytes, id, std::max(id, last_reader_[v]));
     locations_[v] = {arg, strides};
     return {v, arg, strides};
   }
@@ -272,9 +274,11 @@ class Lowering {
   void lower_listed(uint32_t id, const IdVec<ValueId, bool>& computed, OpId op) {
     const Shape& shape = graph_[graph_[op].in[0].value].shape;
     const Size rows = shape[static_cast<size_t>(graph_.attrs(graph_[op]).dim)], updates = graph_[graph_[op].in[1].value].shape[0];
-    const Size bytes(bytes_of(DType::kI32)), slots(slots_of(graph_, op));
-    lists_[op] = {new_workspace(rows * bytes, id, id), new_workspace(rows * slots * bytes, id, id),
-                  new_workspace((updates + 1) * bytes, id, id), new_workspace(element_count(shape) * bytes, id, id)};
+    const Size bytes(bytes_of(DType::kI32));
+    ListPlace sizes;
+    size_list(graph_, op, sizes);
+    lists_[op] = {new_workspace(rows * bytes, id, id), new_workspace(rows * Size(sizes.slots) * bytes, id, id),
+                  new_workspace((updates + 1) * bytes, id, id), new_workspace(element_count(shape) * Size(sizes.copies) * bytes, id, id)};
     for (const auto& lower_step : {lower_list_starts, lower_list_claims, lower_list_rest}) {
       Draft draft;
       draft.kernel.segment = id;
@@ -291,8 +295,10 @@ class Lowering {
       return draft.kernel.buffers.push(std::move(b));
     };
     const std::array<KernelArg, 4>& at = lists_.at(op);
-    return {buffer(at[0], DType::kI32, "counts"), buffer(at[1], DType::kI32, "slots"), buffer(at[2], DType::kI32, "rest"),
-            buffer(at[3], DType::kF32, "sums"), slots_of(graph_, op)};
+    ListPlace list{buffer(at[0], DType::kI32, "counts"), buffer(at[1], DType::kI32, "slots"), buffer(at[2], DType::kI32, "rest"),
+                   buffer(at[3], DType::kF32, "sums")};
+    size_list(graph_, op, list);
+    return list;
   }
 
   Destination scatter_destination(uint32_t id, const Segment& segment, OpId op, const std::vector<Destination>& wanted) {
@@ -315,7 +321,7 @@ class Lowering {
         for (const Operand& o : graph_[user].in)
           if (o.value == v) ++readers, next = user;
     if (readers != 1 || info(graph_[next].kind).category != OpCategory::kScatter || graph_[next].in[0].value != v)
-      return workspace_for(id, v, id);
+      return workspace_for(id, v);
     const Destination shared = scatter_destination(id, segment, next, wanted);
     return {v, shared.arg, shared.strides};
   }
@@ -527,7 +533,7 @@ class Lowering {
         places.push_back({v, {KernelArg::kOutput, k}, strides});
         if (graph_[v].def.valid()) locations_.try_emplace(v, Location{{KernelArg::kOutput, k}, strides});
       }
-      if (outputs_of_[v].empty()) places.push_back(workspace_for(id, v, std::max(id, last_reader_[v])));
+      if (outputs_of_[v].empty()) places.push_back(workspace_for(id, v));
     }
     return places;
   }

@@ -1,5 +1,7 @@
 #include "lower/scatter.h"
 
+#include <cmath>
+
 #include "lower/schedule.h"
 #include "lower/split_dims.h"
 #include "lower/table.h"
@@ -93,6 +95,9 @@ Store trace_update(const KernelInput& input, OpId id, const std::vector<Size>& s
   Store store;
   store.update = true;
   store.accumulate = attrs.accumulate;
+  const OpId base = input.graph[op.in[0].value].def;
+  store.looks =
+      !base.valid() || input.graph[base].kind != OpKind::kFull || std::isnan(input.graph.attrs(input.graph[base]).value.as_double());
   const std::vector<Index> of_index = op.kind == OpKind::kScatter ? indices : std::vector<Index>{indices[dim]};
   std::vector<Index> to = indices;
   const Index at = tracer.index_at(id, op.in[1].value, of_index, shape.empty() ? Size(1) : shape[dim], store.guard);

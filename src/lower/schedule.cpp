@@ -171,7 +171,7 @@ void schedule(const Graph& graph, const Target& target, Kernel& kernel, Part& pa
     return;
   }
   const Size innermost = part.space.extent(part.dims.back());
-  if (part.list) part.unroll = List::kAhead;
+  if (part.list) part.unroll = part.list->ahead;
   apply_vector(part, part.dims, choose_vector(graph, target, part, kernel));
   const int64_t cost = instructions(graph, part) * part.vector;
   // Repeat only while every multiprocessor keeps its threads.

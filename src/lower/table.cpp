@@ -63,7 +63,7 @@ std::optional<Table> whole_table(const Target& target, int64_t size, DType dtype
 
 // What many updates meet in comes early, and finds its place free.
 std::optional<Table> cache(int64_t size, DType dtype, const Part& part, int64_t updates, bool always) {
-  if (part.stores[0].accumulate != Accumulate::kAdd || size > std::numeric_limits<int32_t>::max()) return std::nullopt;
+  if (size > std::numeric_limits<int32_t>::max()) return std::nullopt;
   if (!always && updates < kCacheWorth) return std::nullopt;
   Table table;
   table.size = kCacheSize;

@@ -477,10 +477,11 @@ Index Tracer::in_rows(std::vector<Index> indices, const Shape& shape, size_t dim
   return linear(indices, rows);
 }
 
-Index Tracer::listed(OpId op, const Size& extent) {
+Index Tracer::listed(OpId op, const Size& extent, int ahead) {
   FUSEC_CHECK(!part_.list, "two lists in one part");
   part_.list.emplace();
-  part_.serial = part_.space.add_variable("u", Size(List::kAhead));
+  part_.list->ahead = ahead;
+  part_.serial = part_.space.add_variable("u", Size(ahead));
   Node item;
   item.kind = Node::kItem;
   item.dtype = DType::kI32;
@@ -495,7 +496,7 @@ void Tracer::recipe_listed(OpId id, const Request& request, Recipe& out) {
   const size_t dim = static_cast<size_t>(graph_.attrs(op).dim);
   const ListPlace list = list_(id);
   std::vector<Index> indices = lists_[request.tuple];
-  const Index item = listed(id, graph_[op.in[1].value].shape[0]), row = indices[dim];
+  const Index item = listed(id, graph_[op.in[1].value].shape[0], list.ahead), row = indices[dim];
   part_.list->slots = list.slots;
   auto load = [&](BufferId buffer, DType dtype, Index index) {
     Node n;
@@ -519,7 +520,11 @@ void Tracer::recipe_listed(OpId id, const Request& request, Recipe& out) {
   if (op.in[2].is_value()) out.operands.push_back(ask(op.in[2].value, std::move(indices), request.guard));
   else out.operands.push_back(constant(*op.in[2].literal, out.node.dtype));
   out.operands.push_back({true, {}, count});
-  out.operands.push_back({true, {}, intern(std::move(rest))});
+  for (int copy = 0; copy < list.copies; ++copy) {
+    Node one = rest;
+    one.index = one.index + Index(element_count(graph_[op.in[0].value].shape) * Size(copy));
+    out.operands.push_back({true, {}, intern(std::move(one))});
+  }
 }
 
 NodeId Tracer::finish_reduction(Recipe& r) {

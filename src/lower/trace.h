@@ -27,7 +27,8 @@ struct CheckPlace {
 // Updates by lists: how many each row has, its slots, the updates that found none, and their sums, a row's elements side by side.
 struct ListPlace {
   BufferId counts, places, rest, sums;
-  int slots = 4;
+  int slots = 4, ahead = 4;
+  int copies = 1;  // of the sums
 };
 
 // Reductions inside a trace: their results belong to rows, their operands to the positions of a row.
@@ -71,7 +72,7 @@ class Tracer {
   // Position with the dimension `dim` outermost.
   Index in_rows(std::vector<Index> indices, const Shape& shape, size_t dim);
   // An update that a list names, as an index of `extent` updates.
-  Index listed(OpId op, const Size& extent);
+  Index listed(OpId op, const Size& extent, int ahead);
   // Position in row-major order.
   Index linear(const std::vector<Index>& indices, const Shape& shape);
 

@@ -16,6 +16,9 @@ struct RewriteLog {
   // that absorbed it, so that every written op has its segment.
   std::map<std::string, std::string> absorbed;
 
+  // With --deterministic: each scatter and index_put as written → why its result does not depend on the order of its updates.
+  std::map<std::string, std::string> deterministic;
+
   // The op of the last graph that stands for `name`: the end of its chain of entries, `name` itself without one.
   const std::string& standing_for(const std::string& name) const;
 };
@@ -34,5 +37,8 @@ Graph simplify(Graph graph, RewriteLog& log);
 Graph share_equal_ops(Graph graph, RewriteLog& log);
 // --relaxed-casts only: drops a down-cast that is followed by up-casts alone.
 Graph relax_casts(Graph graph, RewriteLog& log);
+
+// --deterministic only: scatters whose result shows the order of their updates become ops whose results do not.
+Graph make_deterministic(Graph graph, RewriteLog& log);
 
 }  // namespace fusec

@@ -33,11 +33,13 @@ int64_t CostModel::lower_bound_bytes() const {
   return bytes;
 }
 
-std::vector<ValueId> CostModel::wide_edges(const Segmentation& segmentation) const {
+std::vector<CostModel::WideEdge> CostModel::wide_edges(const Segmentation& segmentation) const {
   const IdVec<ValueId, uint8_t> narrower = narrower_sources(*facts_);
-  std::vector<ValueId> wide;
-  for (const Edge& e : segmentation.edges)
-    if (narrower[e.value] && is_float(facts_->graph[e.value].dtype)) wide.push_back(e.value);
+  std::vector<WideEdge> wide;
+  for (size_t i = 0; i < segmentation.edges.size(); ++i) {
+    const ValueId v = segmentation.edges[i].value;
+    if (narrower[v] && is_float(facts_->graph[v].dtype)) wide.push_back({i, facts_->elems(v) * narrower[v]});
+  }
   return wide;
 }
 

@@ -32,6 +32,8 @@ const Refusal& Explainer::why_apart(ClusterId a, ClusterId b) {
     else if (const ClusterCost second = clusters_.join(via, b); !second.plan.ok) reason.words += "; " + second.plan.refusal.words;
   } else if (gave_up) {
     reason = {Rule::kCycle, "too large a search for a cycle"};
+  } else if (drawn_) {
+    reason = {Rule::kDrawn, "drawn at random (--partition)"};
   } else {
     char text[160];
     std::snprintf(text, sizeof text, "cost: one kernel%s would take %.1f us, two take %.1f us",

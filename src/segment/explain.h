@@ -13,7 +13,8 @@ namespace fusec {
 
 class Explainer {
  public:
-  explicit Explainer(Clusters& clusters) : clusters_(clusters) {}
+  // `drawn`: at random, so that no cost kept two kernels apart.
+  Explainer(Clusters& clusters, bool drawn) : clusters_(clusters), drawn_(drawn) {}
 
   const Refusal& why_apart(ClusterId a, ClusterId b);
   // The same, told by the value that crosses where it is itself what the other side waits for.
@@ -27,6 +28,7 @@ class Explainer {
   std::vector<CastGroup> parts_without_anchors(const CastGroup& group);
 
   Clusters& clusters_;
+  bool drawn_;
   std::map<std::pair<uint32_t, uint32_t>, Refusal> known_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <random>
 
 namespace fusec {
 
@@ -34,7 +35,7 @@ bool MergeSearch::try_merge(ClusterId a, ClusterId b, double least_gain) {
 
 // Nodes of a group join in order, each with all parts of the group so far that can hold it; an anchor only where that is no loss. What
 // would close a cycle, or what no schedule holds with the rest, stays a part of its own.
-void MergeSearch::merge_groups(const std::vector<CastGroup>& groups) {
+void MergeSearch::merge_groups(const std::vector<CastGroup>& groups, bool anchors) {
   for (const CastGroup& group : groups) {
     std::vector<ClusterId> parts;
     for (OpId op : group.ops) {
@@ -42,7 +43,7 @@ void MergeSearch::merge_groups(const std::vector<CastGroup>& groups) {
       for (ClusterId part : parts) {
         const ClusterId a = clusters_.root(part), b = clusters_.of(op);
         const bool anchored = clusters_[a].anchored || clusters_[b].anchored;
-        try_merge(a, b, anchored ? kLeastGainUs : -kForced);
+        if (!anchored || anchors) try_merge(a, b, anchored ? kLeastGainUs : -kForced);
       }
       parts.push_back(clusters_.of(op));
       for (ClusterId& part : parts) part = clusters_.root(part);
@@ -124,6 +125,21 @@ void MergeSearch::merge_unrelated() {
       for (size_t j = i + 1; j < std::min(ids.size(), i + 1 + reach); ++j)
         merged |= try_merge(clusters_.root(ids[i]), clusters_.root(ids[j]), kLeastGainUs);
   }
+}
+
+void MergeSearch::merge_at_random(uint64_t seed) {
+  std::mt19937_64 random(seed);  // the standard fixes its numbers, and those of no distribution
+  std::vector<std::pair<OpId, OpId>> pairs;
+  const std::vector<ClusterId> ids = clusters_.all();
+  for (ClusterId id : ids) {
+    const Cluster& c = clusters_[id];
+    pairs.insert(pairs.end(), c.links.begin(), c.links.end());
+    pairs.push_back({c.nodes[0], clusters_[ids[random() % ids.size()]].nodes[0]});  // as a rule they share nothing
+  }
+  for (size_t left = pairs.size(); left > 1; --left) std::swap(pairs[left - 1], pairs[random() % left]);
+  const uint64_t quarters = random() % 5;  // of the pairs are merged: from every atom alone to whatever fits together
+  for (const auto& [a, b] : pairs)
+    if (random() % 4 < quarters) try_merge(clusters_.of(a), clusters_.of(b), -kForced);
 }
 
 }  // namespace fusec

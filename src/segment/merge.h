@@ -1,6 +1,7 @@
 // The merge search: cast groups first, then best gain first over neighbours, then what is merely small.
 #pragma once
 
+#include <cstdint>
 #include <queue>
 #include <unordered_map>
 #include <vector>
@@ -14,12 +15,16 @@ class MergeSearch {
  public:
   explicit MergeSearch(Clusters& clusters) : clusters_(clusters) {}
 
-  void merge_groups(const std::vector<CastGroup>& groups);
+  // `anchors`: also with the reductions and scans of a group, where that is no loss.
+  void merge_groups(const std::vector<CastGroup>& groups, bool anchors);
   // Producers with one consumer, pointwise both: never wrong, and cheap to decide.
   void merge_chains() { run(true); }
   void merge_neighbours();
   // Clusters that share nothing: a launch less.
   void merge_unrelated();
+  // Instead of the three above: pairs in an order drawn from the seed, each merged or not as drawn, whatever that costs. For tests: a
+  // partition is a matter of speed alone.
+  void merge_at_random(uint64_t seed);
 
  private:
   struct Candidate {

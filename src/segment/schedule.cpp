@@ -34,6 +34,7 @@ constexpr RuleRow kRules[] = {
     {Rule::kCycle, "cycle"},
     {Rule::kCost, "cost"},
     {Rule::kAsked, "asked to be apart"},
+    {Rule::kDrawn, "drawn at random"},
 };
 
 const char* noun(Role role) {

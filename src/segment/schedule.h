@@ -26,6 +26,7 @@ enum class Rule : uint8_t {
   kCycle,          // joining would close a cycle
   kCost,           // possible, but slower
   kAsked,          // the user asked for two kernels
+  kDrawn,          // the partition was drawn at random
 };
 const char* name_of(Rule rule);
 

@@ -137,16 +137,20 @@ ForcedSegmentation segment(const Graph& graph, const Target& target, const Force
   for (const std::vector<OpId>& set : forced.together) result.together.push_back(bind_together(clusters, set));
   MergeSearch search(clusters);
   const std::vector<CastGroup> groups = find_cast_groups(facts);
-  search.merge_groups(groups);
-  search.merge_chains();
-  search.merge_neighbours();
-  search.merge_unrelated();
+  search.merge_groups(groups, !forced.random_seed);
+  if (forced.random_seed) {
+    search.merge_at_random(*forced.random_seed);
+  } else {
+    search.merge_chains();
+    search.merge_neighbours();
+    search.merge_unrelated();
+  }
   std::vector<PlannedKernel> kernels = materialize(clusters);
   const std::vector<uint32_t> order = launch_order(facts, kernels, Traffic(facts, kernels));
   std::vector<PlannedKernel> ordered;
   for (uint32_t k : order) ordered.push_back(std::move(kernels[k]));
   const Traffic traffic(facts, ordered);
-  Explainer explainer(clusters);
+  Explainer explainer(clusters, forced.random_seed.has_value());
   Segmentation& made = result.segmentation;
   made.segments = make_segments(facts, clusters, ordered);
   made.edges = make_edges(explainer, ordered, traffic);

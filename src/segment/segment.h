@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 
 #include "segment/segmentation.h"
 #include "segment/target.h"
@@ -19,6 +20,8 @@ struct Forced {
   std::vector<std::vector<OpId>> together;   // each set in one kernel, with all that lies on paths between its members
   std::vector<std::pair<OpId, OpId>> apart;  // in two kernels
   std::vector<OpId> stored;                  // computed once, not again where they are read
+  // A legal partition drawn from it, in place of the cheapest. Cast groups stay whole in both.
+  std::optional<uint64_t> random_seed;
 };
 struct ForcedSegmentation {
   Segmentation segmentation;
@@ -49,8 +52,12 @@ class CostModel {
   SegmentCost cost_of(const Segment& segment);
   // Inputs read once, as far as the segments asked about so far touch them, and outputs written once.
   int64_t lower_bound_bytes() const;
-  // The values of edges that are wider than what they could be recomputed from without an anchor.
-  std::vector<ValueId> wide_edges(const Segmentation& segmentation) const;
+  // An edge that is wider than what its value could be recomputed from without an anchor.
+  struct WideEdge {
+    size_t edge = 0;           // position in Segmentation::edges
+    int64_t narrow_bytes = 0;  // as many elements of that narrower type
+  };
+  std::vector<WideEdge> wide_edges(const Segmentation& segmentation) const;
   int64_t bytes_of(ValueId v) const;
 
  private:

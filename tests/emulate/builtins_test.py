@@ -107,7 +107,7 @@ class Program:
         self.outputs = [{"name": "out", "dtype": "i32", "shape": [count], "strides": [1]}]
         self.manifest = {"workspace": {"buffers": []}, "launches": [], "graph": {"ops": []}}
 
-    job = emulate.Program.job
+    job, stored_names = emulate.Program.job, emulate.Program.stored_names
 
 
 def text_of(name, case):

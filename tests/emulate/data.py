@@ -124,3 +124,59 @@ def safetensors_offsets(path):
         (size,) = struct.unpack("<Q", file.read(8))
         head = json.loads(file.read(size))
     return {name: 8 + size + entry["data_offsets"][0] for name, entry in head.items() if name != "__metadata__"}
+
+
+def read_tensors(path):
+    raw = path.read_bytes()
+    (size,) = struct.unpack_from("<Q", raw)
+    head = json.loads(raw[8 : 8 + size])
+    names = {tag: dtype for dtype, tag in TAGS.items()}
+    return {
+        name: (names[t["dtype"]], t["shape"], raw[8 + size + t["data_offsets"][0] : 8 + size + t["data_offsets"][1]])
+        for name, t in head.items()
+        if name != "__metadata__"
+    }
+
+
+def as_float(bits, dtype):
+    exponent_bits, mantissa_bits = FLOATS[dtype]
+    sign = -1.0 if bits >> (exponent_bits + mantissa_bits) else 1.0
+    exponent, mantissa = bits >> mantissa_bits & (2**exponent_bits - 1), bits & (2**mantissa_bits - 1)
+    last = 2**exponent_bits - 1
+    if dtype == "f8e4m3":
+        if exponent == last and mantissa == 7:
+            return float("nan")
+    elif exponent == last:
+        return float("nan") if mantissa else sign * float("inf")
+    bias = 2 ** (exponent_bits - 1) - 1
+    return sign * (mantissa + (2**mantissa_bits if exponent else 0)) * 2.0 ** (max(exponent, 1) - bias - mantissa_bits)
+
+
+def same(a, b, dtype, relative, absolute):
+    if a == b:
+        return True
+    if dtype not in FLOATS:
+        return False
+    x, y = as_float(a, dtype), as_float(b, dtype)
+    if x != x or y != y:
+        return x != x and y != y
+    return bool(relative or absolute) and abs(x - y) <= relative * abs(y) + absolute
+
+
+def difference(left, right, tolerance):
+    """None, or the first difference of two files of outputs. `tolerance`: output name → (relative, absolute); bit for bit where it has none."""
+    a, b = read_tensors(left), read_tensors(right)
+    if a.keys() != b.keys():
+        return f"outputs {sorted(a)} and {sorted(b)}"
+    for name in a:
+        (dtype, shape, x), (dtype2, shape2, y) = a[name], b[name]
+        if (dtype, shape) != (dtype2, shape2):
+            return f"{name}: {dtype}{shape} and {dtype2}{shape2}"
+        if x == y:
+            continue
+        code = CODES[dtype].upper()
+        u, v = (struct.unpack(f"<{len(z) // BYTES[dtype]}{code}", z) for z in (x, y))
+        bad = [i for i, (p, q) in enumerate(zip(u, v)) if not same(p, q, dtype, *tolerance.get(name.split("#")[0], (0, 0)))]
+        if bad:
+            return f"{name} ({dtype}{shape}): {len(bad)} of {len(u)} differ, first at {bad[0]}: {u[bad[0]]:#x}, reference {v[bad[0]]:#x}"
+    return None

@@ -25,7 +25,10 @@ SKIPPED = 77
 SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 # A product and a sum written in one expression are fused where the machine can, as nvcc does: the text has to say where that is wrong.
 CONTRACT = ["-mfma", "-ffp-contract=on"] if " fma " in pathlib.Path("/proc/cpuinfo").read_text() else []
-KERNEL_FLAGS = ["-std=c++20", "-O0", "-g1", "-w", "-fPIC", "-ftrivial-auto-var-init=pattern", *SANITIZE, "-fsanitize-coverage=func,trace-loads,trace-stores", *CONTRACT]
+# Each access is a call of AddressSanitizer, none left out, which the runner takes note of (WRAP).
+EACH_ACCESS = ["-mllvm", "-asan-instrumentation-with-call-threshold=0", "-mllvm", "-asan-opt=0"]
+WRAP = [f"-Wl,--wrap=__asan_{f}" for f in ("memcpy", *(f"{verb}{bytes}" for verb in ("load", "store") for bytes in (1, 2, 4, 8, 16, "N")))]
+KERNEL_FLAGS = ["-std=c++20", "-O0", "-g1", "-w", "-fPIC", "-ftrivial-auto-var-init=pattern", *SANITIZE, *EACH_ACCESS, *CONTRACT]
 ENVIRONMENT = {
     **os.environ,
     "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=0:exitcode=1:detect_stack_use_after_return=0",
@@ -45,8 +48,8 @@ def find_clang():
     return next((found for name in ("clang++", *(f"clang++-{v}" for v in range(22, 13, -1))) if (found := shutil.which(name))), None)
 
 
-def must(*args):
-    done = run(*args)
+def must(*args, **options):
+    done = run(*args, **options)
     if done.returncode != 0:
         raise Failure(f"{' '.join(map(str, args))}: exit {done.returncode}\n{done.stdout}{done.stderr}"[:4000])
     return done.stdout
@@ -76,7 +79,7 @@ class Tools:
         objects = []
         for source in code:
             objects.append(work / (source.stem + ".o"))
-            must(self.clang, "-std=c++20", "-O2", "-g1", "-Wall", "-Wextra", "-Werror", "-c", source, "-o", objects[-1])
+            must(self.clang, "-std=c++20", "-O2", "-g1", "-fno-omit-frame-pointer", "-Wall", "-Wextra", "-Werror", "-c", source, "-o", objects[-1])
         must(self.clang, *SANITIZE, "-rdynamic", *objects, "-ldl", "-o", work / "runner")
         must(self.clang, "-x", "c++-header", *KERNEL_FLAGS, HERE / "shim" / "emulate.h", "-o", work / "emulate.pch")
         try:
@@ -91,7 +94,7 @@ class Tools:
             text += f'namespace graph_{i} {{\n#line 1 "{source}"\n{rewrite(pathlib.Path(source).read_text())}\n}}\n'
         unit = pathlib.Path(library).with_suffix(".cpp")
         unit.write_text(text)
-        must(self.clang, *KERNEL_FLAGS, "-I", HERE / "shim", "-include-pch", self.shim, "-shared", "-Wl,--wrap=__asan_memcpy", unit, "-o", library)
+        must(self.clang, *KERNEL_FLAGS, "-I", HERE / "shim", "-include-pch", self.shim, "-shared", *WRAP, unit, "-o", library)
 
 
 LAUNCH = re.compile(r"\b(\w+)<<<(.*?)>>>\(")
@@ -167,10 +170,11 @@ def evaluate(size, values):
 
 
 class Program:
-    """What `fusec compile` wrote for one graph, at given sizes (default: the typical ones)."""
+    """What `fusec compile` wrote for one graph, at given sizes (default: the typical ones). `deterministic`: each run gives the bits
+    of the first; as a path, of the first of all programs with that path."""
 
-    def __init__(self, folder, name, sizes=None):
-        self.folder, self.name = pathlib.Path(folder), name
+    def __init__(self, folder, name, sizes=None, deterministic=False):
+        self.folder, self.name, self.deterministic = pathlib.Path(folder), name, deterministic
         self.source = self.folder / f"{name}.cu"
         m = self.manifest = json.loads((self.folder / f"{name}.manifest.json").read_text())
         self.values, self.sizes = {}, []
@@ -188,12 +192,32 @@ class Program:
             out[key] = [evaluate(n, self.values) for n in t[key]]
         return out
 
-    def job(self, library, runs, input_file, reference_file, tolerance=lambda output: (0, 0), names=None):
-        """The runner's job. `names`: of the outputs in the reference file, where they differ."""
+    def stored_names(self):
+        """What the outputs are called in a file: a value that is an output twice has the second under another name."""
+        seen, names = {}, []
+        for name in (t["name"] for t in self.outputs):
+            seen[name] = seen.get(name, 0) + 1
+            names.append(name if seen[name] == 1 or "#" in name else f"{name}#{seen[name]}")
+        return names
+
+    def job(self, library, runs, input_file, reference_file, tolerance=lambda output: (0, 0), names=None, save=None, index_error=()):
+        """The runner's job. `names`: of the outputs in the reference file, where they differ. `save`: where the outputs go, one after the other.
+        `index_error`: position, index and size that the launch has to report."""
+        scatters = [op for op in self.manifest["graph"]["ops"] if op["op"] in ("scatter", "index_put")]
         given, wanted = data.safetensors_offsets(input_file), data.safetensors_offsets(reference_file)
         lines = [f"library {library}", f"name {self.name}"]
-        if any(op["op"] in ("scatter", "index_put") and "accumulate" not in op for op in self.manifest["graph"]["ops"]):
+        if self.deterministic:
+            kept = self.deterministic
+            if kept is True:
+                kept = self.folder / f"{self.name}.first_outputs"
+                kept.unlink(missing_ok=True)
+            lines.append(f"repeatable {kept}")
+        if any("accumulate" not in op or self.deterministic for op in scatters):
             lines.append("collisions")
+        if index_error:
+            lines.append("index_error " + " ".join(map(str, index_error)))
+        if save:
+            lines.append(f"save {save}")
         if self.sizes:
             lines.append("sizes " + " ".join(map(str, self.sizes)))
         lines += [f"run {seed} {poison} {how}" for seed, poison, how in runs]
@@ -203,10 +227,7 @@ class Program:
 
         lines += ["input " + tensor(t, input_file, given[t["name"]], -1) for t in self.inputs]
         places = {t["name"]: i for i, t in enumerate(self.inputs)}
-        seen = {}
-        for i, t in enumerate(self.outputs):
-            seen[t["name"]] = seen.get(t["name"], 0) + 1
-            stored = names[i] if names else t["name"] if seen[t["name"]] == 1 or "#" in t["name"] else f"{t['name']}#{seen[t['name']]}"
+        for t, stored in zip(self.outputs, names or self.stored_names()):
             lines.append("tolerance {} {}".format(*tolerance(t)))
             lines.append("output " + tensor(t, reference_file, wanted[stored], places[t["alias"]] if "alias" in t else -1))
         lines += [f"workspace {evaluate(b['bytes'], self.values)}" for b in self.manifest["workspace"]["buffers"]]
@@ -221,13 +242,15 @@ class Program:
 
 # Order of threads, byte in fresh memory, and where the workspace lies: together each wrong order and each byte that nothing wrote shows.
 RUNS = [(0, 0xFF, "separate"), (1, 0x5A, "arena")]
+SCATTER_SCHEDULES = ["direct", "shared", "cached", "lists"]
+ONE_RUN = [(1, 0x33, "separate")]
 MORE_RUNS = RUNS + [(n, 0x33, "separate") for n in (2, 3)]
 
 
-def execute(tools, program, library, work, input_file, reference_file, runs=RUNS, tolerance=lambda output: (0, 0), names=None, timeout=300):
+def execute(tools, program, library, work, input_file, reference_file, runs=RUNS, tolerance=lambda output: (0, 0), names=None, timeout=300, save=None, index_error=()):
     """Raises Failure with what the runner says."""
     job = pathlib.Path(work) / f"{program.name}.job"
-    job.write_text(program.job(library, runs, input_file, reference_file, tolerance, names))
+    job.write_text(program.job(library, runs, input_file, reference_file, tolerance, names, save, index_error))
     try:
         done = run(tools.runner, job, env=ENVIRONMENT, timeout=timeout)
     except subprocess.TimeoutExpired:
@@ -259,7 +282,7 @@ def main():
     p.add_argument("graphs", nargs="+")
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--tools", default=os.path.join(tempfile.gettempdir(), "fusec-emulator"))
-    p.add_argument("--exact", action="store_true", help="bit for bit, except for what the graph's meta.tolerance names")
+    p.add_argument("--exact", action="store_true", help="bit for bit, except for what the graph's meta.tolerance names (meta.flags: what it is compiled with)")
     p.add_argument("--special", action="store_true", help="NaN, infinities, denormals among the inputs")
     p.add_argument("--arch", default="sm_90")
     p.add_argument("--skip-missing", action="store_true", help="graphs with an op that has no kernel are named, and no failure")
@@ -273,15 +296,19 @@ def main():
         name = graph.get("name", pathlib.Path(path).name.split(".")[0])
         try:
             dims = [a for d in o.dim for a in ("--dim", d)]
+            flags = graph.get("meta", {}).get("flags", [])
             if o.skip_missing and "error[no-kernel]" in run(o.fusec, "compile", path, "-o", work, "--emit", "cu", *dims).stderr:
                 print(f"skipped {name}: no kernel", flush=True)
                 continue
-            must(o.fusec, "compile", path, "-o", work, "--emit", "cu", "--arch", o.arch, *dims)
-            program = Program(work, name)
-            tools.compile([program.source], f"{work}/{name}.so")
-            prepare_inputs(program, graph, f"{work}/in.safetensors", o.seed, o.special)
-            must(o.fusec, "run", path, "--device", "cpu", "--inputs", f"{work}/in.safetensors", "--outputs", f"{work}/cpu.safetensors", *dims)
-            execute(tools, program, f"{work}/{name}.so", work, f"{work}/in.safetensors", f"{work}/cpu.safetensors", MORE_RUNS, (lambda t: graph.get("meta", {}).get("tolerance", {}).get(t["name"], (0, 0))) if o.exact else near)
+            deterministic = "--deterministic" in flags and pathlib.Path(work) / "first_outputs"
+            for schedule in [[]] + [["--scatter", how] for how in SCATTER_SCHEDULES if deterministic]:
+                must(o.fusec, "compile", path, "-o", work, "--emit", "cu", "--arch", o.arch, *dims, *flags, *schedule)
+                program = Program(work, name, deterministic=deterministic)
+                tools.compile([program.source], f"{work}/{name}.so")
+                if not schedule:
+                    prepare_inputs(program, graph, f"{work}/in.safetensors", o.seed, o.special)
+                    must(o.fusec, "run", path, "--device", "cpu", "--inputs", f"{work}/in.safetensors", "--outputs", f"{work}/cpu.safetensors", *dims)
+                execute(tools, program, f"{work}/{name}.so", work, f"{work}/in.safetensors", f"{work}/cpu.safetensors", MORE_RUNS, (lambda t: graph.get("meta", {}).get("tolerance", {}).get(t["name"], (0, 0))) if o.exact else near)
             print(f"ok      {name}", flush=True)
         except Failure as failure:
             failed += 1

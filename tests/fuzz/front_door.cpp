@@ -67,9 +67,12 @@ void check_order(const std::string& text) {
 void check_lowering(const SourceText& source) {
   CompileOptions options;
   options.target = target_for("sm_90");
-  Diagnostics diagnostics;
-  const auto compilation = compile(source, options, diagnostics);
-  FUSEC_CHECK(compilation.has_value() == !diagnostics.has_errors(), "refused without a word");
+  for (const bool deterministic : {false, true}) {
+    options.lower.deterministic = deterministic;
+    Diagnostics diagnostics;
+    const auto compilation = compile(source, options, diagnostics);
+    FUSEC_CHECK(compilation.has_value() == !diagnostics.has_errors(), "refused without a word");
+  }
 }
 
 }  // namespace

@@ -39,6 +39,7 @@ class Maker:
         self.r = random.Random(seed)
         self.supported = supported
         self.values, self.ops, self.inputs, self.n = [], [], [], 0  # values: (name, dtype, shape)
+        self.deterministic = random.Random(f"deterministic {seed}").random() < 0.2  # with --deterministic: the last of several plain stores wins
         self.last = []  # inexact results, like values
         self.tolerance = {}  # of inexact results: name → (relative, absolute)
 
@@ -111,7 +112,7 @@ class Maker:
         y, out = self.partner(t, s); pair = [x, y] if self.r.random() < 0.7 else [y, x]
         if r < 0.6: return self.emit(self.r.choice(COMPARE), pair, "bool", out)
         if r < 0.7 and t != "bool":
-            m = self.pick(lambda v: v[1] == "bool" and v[2] in (out, [], [1]))
+            m = self.pick(lambda v: v[1] == "bool" and v[2] in (out, [], out and [1]))
             if m: return self.emit("where", [m[0], *pair], t, out)
         if r < 0.76 and t in FLOATS:
             z, more = self.partner(t, out); return self.emit(self.r.choice(["fma", "lerp", "clamp"]), [x, y, z], t, more)
@@ -224,7 +225,9 @@ class Maker:
         if op in ("var", "var_mean", "logsumexp"):
             if t not in FLOATS: return False
             x = self.steady(v, -8, 8)[0]
-            if op == "var" and self.r.random() < 0.5: attrs["correction"] = self.r.choice([0, 1, 2])
+            if op == "var" and self.r.random() < 0.5: 
+                c = self.r.choice([0, 1, 2])
+                if not 2 <= math.prod(s[d] for d in chosen) <= c: attrs["correction"] = c  # else something by zero, or nothing by zero: rounding decides
             if op != "var_mean": return self.final(op, [x], t, out, 1e-4, 1e-4, **attrs)
             if math.prod(out) > LIMIT: return False
             names = [self.name(), self.name()]; self.ops.append({"op": op, "in": [x], **attrs, "out": names})
@@ -274,7 +277,7 @@ class Maker:
         fit = {"add": self.summable, "mul": self.signs}.get(how, lambda one: one)
         src = self.pick(lambda w: w[1] == t and len(w[2]) == len(s) and 0 not in w[2] and (op == "scatter" or w[2][:d] + w[2][d + 1:] == s[:d] + s[d + 1:]))
         attrs = {"accumulate": how} if how else {}
-        literal = src is None or how is None or self.r.random() < 0.1  # of several plain stores any may win: all store one value
+        literal = src is None or (how is None and not self.deterministic) or self.r.random() < 0.1  # of several plain stores any may win: all store one value
         if op == "index_put": n = self.r.choice([1, 5, 64, 130]) if literal else src[2][d]; shape = [n]
         else: shape = [(self.r.choice([1, 7, 64]) if k == d else self.r.randint(1, z)) if literal else self.r.choice([m, self.r.randint(1, m)]) for k, (z, m) in enumerate(zip(s, s if literal else [w if k == d else min(w, q) for k, (w, q) in enumerate(zip(src[2], s))]))]
         if math.prod(shape) * (1 if op == "scatter" else math.prod(s[:d] + s[d + 1:])) > LIMIT: return False
@@ -326,5 +329,7 @@ class Maker:
             if match and self.r.random() < 0.5: i = self.r.choice(match); o["alias"] = i["name"]; del free[i["name"]]
             outputs.append(o)
         self.r.shuffle(self.ops)
-        meta = {"meta": {"tolerance": self.tolerance}} if self.tolerance else {}
+        meta = {"tolerance": self.tolerance} if self.tolerance else {}
+        if self.deterministic: meta["flags"] = ["--deterministic"]
+        meta = {"meta": meta} if meta else {}
         return {"version": 1, "name": name, **meta, "inputs": self.inputs, "ops": self.ops, "outputs": outputs}

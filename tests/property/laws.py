@@ -2,21 +2,26 @@
 
 - the emitted text computes what the reference does, bit for bit where values are exact;
 - two compilations give the same bytes;
+- with --deterministic two orders of the threads give the same bits, and the last of several plain stores stays;
 - leaving out an optional pass, naming sizes that stay open until launch, one more output, another order of the ops, another GPU: nothing
-  of it changes an output. One of these is drawn for each graph.
+  of it changes an output. One of these is drawn for each graph;
+- kernels drawn at random give what the chosen ones give, bit for bit where no reduction, scan or scatter comes before;
+- the report holds its own rules (report_laws.py).
 """
 import copy
 import json
 import random
-import struct
 
 import data
 import emulate
+import report_laws
 
 # The small ones get vectors and repeated work from tensors of a few thousand elements.
 ARCHS = ["sm_72", "sm_72", "sm_87", "sm_90"]
-SCATTER_SCHEDULES = ["direct", "shared", "cached", "lists"]
+SCATTER_SCHEDULES = emulate.SCATTER_SCHEDULES
 PASSES = ["fold_constants", "simplify", "share_equal_ops"]
+# Ops whose result may depend on an order that the kernel chooses, and composites of such.
+ORDERED = {"sum", "prod", "mean", "var", "var_mean", "logsumexp", "cumsum", "cumprod", "scatter", "index_put", "softmax", "log_softmax", "layer_norm", "rms_norm"}
 
 
 def tolerance_of(graph):
@@ -24,67 +29,17 @@ def tolerance_of(graph):
     return graph.get("meta", {}).get("tolerance", {})
 
 
+def flags_of(graph):
+    """What the graph is compiled with."""
+    return graph.get("meta", {}).get("flags", [])
+
+
 def compile_graph(fusec, graph, work, arch, *flags):
     path = work / f"{graph['name']}.fusion.json"
     path.write_text(json.dumps(graph))
+    flags = [*flags_of(graph), *flags]
     emulate.must(fusec, "compile", path, "-o", work, "--emit", "cu", "--arch", arch, *flags)
-    return emulate.Program(work, graph["name"])
-
-
-def read_tensors(path):
-    raw = path.read_bytes()
-    (size,) = struct.unpack_from("<Q", raw)
-    head = json.loads(raw[8 : 8 + size])
-    names = {tag: dtype for dtype, tag in data.TAGS.items()}
-    return {
-        name: (names[t["dtype"]], t["shape"], raw[8 + size + t["data_offsets"][0] : 8 + size + t["data_offsets"][1]])
-        for name, t in head.items()
-        if name != "__metadata__"
-    }
-
-
-def as_float(bits, dtype):
-    exponent_bits, mantissa_bits = data.FLOATS[dtype]
-    sign = -1.0 if bits >> (exponent_bits + mantissa_bits) else 1.0
-    exponent, mantissa = bits >> mantissa_bits & (2**exponent_bits - 1), bits & (2**mantissa_bits - 1)
-    last = 2**exponent_bits - 1
-    if dtype == "f8e4m3":
-        if exponent == last and mantissa == 7:
-            return float("nan")
-    elif exponent == last:
-        return float("nan") if mantissa else sign * float("inf")
-    bias = 2 ** (exponent_bits - 1) - 1
-    return sign * (mantissa + (2**mantissa_bits if exponent else 0)) * 2.0 ** (max(exponent, 1) - bias - mantissa_bits)
-
-
-def same(a, b, dtype, relative, absolute):
-    if a == b:
-        return True
-    if dtype not in data.FLOATS:
-        return False
-    x, y = as_float(a, dtype), as_float(b, dtype)
-    if x != x or y != y:
-        return x != x and y != y
-    return bool(relative or absolute) and abs(x - y) <= relative * abs(y) + absolute
-
-
-def difference(left, right, graph):
-    """None, or the first difference of two files of outputs."""
-    a, b, tolerance = read_tensors(left), read_tensors(right), tolerance_of(graph)
-    if a.keys() != b.keys():
-        return f"outputs {sorted(a)} and {sorted(b)}"
-    for name in a:
-        (dtype, shape, x), (dtype2, shape2, y) = a[name], b[name]
-        if (dtype, shape) != (dtype2, shape2):
-            return f"{name}: {dtype}{shape} and {dtype2}{shape2}"
-        if x == y:
-            continue
-        code = data.CODES[dtype].upper()
-        u, v = (struct.unpack(f"<{len(z) // data.BYTES[dtype]}{code}", z) for z in (x, y))
-        bad = [i for i, (p, q) in enumerate(zip(u, v)) if not same(p, q, dtype, *tolerance.get(name.split("#")[0], (0, 0)))]
-        if bad:
-            return f"{name} ({dtype}{shape}): {len(bad)} of {len(u)} differ, first at {bad[0]}: {u[bad[0]]:#x}, reference {v[bad[0]]:#x}"
-    return None
+    return emulate.Program(work, graph["name"], deterministic="--deterministic" in flags)
 
 
 # --- variants: another way to say the same. Each gives a graph, flags, and for each output its name in the reference; or None ------------
@@ -139,7 +94,14 @@ def scatter_schedule(rng, graph):
     return graph, ["--scatter", rng.choice(SCATTER_SCHEDULES)], None
 
 
-VARIANTS = [skipped_pass, other_order, one_more_output, open_sizes, open_sizes, scatter_schedule]
+def deterministic(rng, graph):
+    if "--deterministic" in flags_of(graph):
+        return None
+    schedule = rng.choice([None, *SCATTER_SCHEDULES])
+    return graph, ["--deterministic", *(["--scatter", schedule] if schedule else [])], None
+
+
+VARIANTS = [skipped_pass, other_order, one_more_output, open_sizes, open_sizes, scatter_schedule, deterministic]
 
 
 def make_variant(fusec, graph, rng, work, seen):
@@ -165,44 +127,128 @@ def make_variant(fusec, graph, rng, work, seen):
     return other, program
 
 
-def check(fusec, tools, graph, seed, work, seen):
-    """Raises emulate.Failure. Adds the laws that were looked at to `seen`."""
-    rng = random.Random(seed)
-    name = graph["name"]
-    arch = rng.choice(ARCHS)
-    program = compile_graph(fusec, graph, work, arch)
-    first = program.source.read_bytes()
-    second = work / "again"
-    emulate.must(fusec, "compile", work / f"{name}.fusion.json", "-o", second, "--emit", "cu", "--arch", arch)
-    if (second / f"{name}.cu").read_bytes() != first:
-        raise emulate.Failure("two compilations differ")
-    variant = make_variant(fusec, graph, rng, work, seen)
-    sources = [program.source]
-    if variant and variant[1].source.read_text().replace(name + "_variant", name) != first.decode():
-        sources.append(variant[1].source)
-    library = work / "kernels.so"
-    tools.compile(sources, library)
-    inputs = work / "in.safetensors"
-    emulate.prepare_inputs(program, graph, inputs, seed, special=True)
+# --- cuts: the same graph in other kernels -----------------------------------------------------------------------------------------------
 
-    def reference(g, tag):
-        out = work / f"{tag}.safetensors"
-        emulate.must(fusec, "run", work / f"{g['name']}.fusion.json", "--device", "cpu", "--inputs", inputs, "--outputs", out)
+CUTS = 2
+
+
+def make_cuts(fusec, graph, seed, work, arch, rewritten):
+    """Compiled with kernels drawn at random: name of the partition → program."""
+    cuts = {}
+    for n in range(CUTS):
+        how = f"random:{CUTS * seed + n}"
+        other = {**graph, "name": f"{graph['name']}_cut{n}"}
+        program = compile_graph(fusec, other, work, arch, "--partition", how)
+        report_laws.check(rewritten, read_report(work, other["name"]))
+        cuts[how] = program
+    return cuts
+
+
+def read_report(work, name):
+    return json.loads((work / f"{name}.report.json").read_text())
+
+
+def settled_outputs(graph):
+    """Outputs that no reduction, scan or scatter leads to: whatever the kernels are, their bits are the same."""
+    ops = {name: op for op in graph["ops"] for name in (op["out"] if isinstance(op["out"], list) else [op["out"]])}
+    known = {}
+
+    def settled(name):
+        if name not in known:
+            op = ops.get(name)
+            known[name] = op is None or (op["op"] not in ORDERED and all(settled(a) for a in op.get("in", []) if isinstance(a, str)))
+        return known[name]
+
+    return {o["value"] for o in graph["outputs"] if settled(o["value"])}
+
+
+# --- one graph ---------------------------------------------------------------------------------------------------------------------------
+
+
+class Trial:
+    """A graph and everything that is compiled from it: itself, a variant, other cuts. Their texts are compiled together, with those of other
+    trials too, and then executed. Raises emulate.Failure. Adds the laws that were looked at to `seen`."""
+
+    def __init__(self, fusec, graph, seed, work, seen):
+        self.fusec, self.graph, self.seed, self.work, self.seen = fusec, graph, seed, work, seen
+        rng, name = random.Random(seed), graph["name"]
+        arch = rng.choice(ARCHS)
+        self.program = compile_graph(fusec, graph, work, arch)
+        rewritten = emulate.must(fusec, "compile", work / f"{name}.fusion.json", "--stop-after", "remove_dead_ops", *flags_of(graph))
+        report_laws.check(rewritten, read_report(work, name))
+        text = self.text(self.program)
+        again = work / "again"
+        emulate.must(fusec, "compile", work / f"{name}.fusion.json", "-o", again, "--emit", "cu", "--arch", arch, *flags_of(graph))
+        if (again / f"{name}.cu").read_bytes() != self.program.source.read_bytes():
+            raise emulate.Failure("two compilations differ")
+        variant = make_variant(fusec, graph, rng, work, seen)
+        self.variant = variant if variant and self.text(variant[1]) != text else None
+        self.cuts, texts = {}, {text}
+        for how, program in make_cuts(fusec, graph, seed, work, arch, rewritten).items():
+            if self.text(program) not in texts:
+                texts.add(self.text(program))
+                self.cuts[how] = program
+        self.inputs = work / "in.safetensors"
+        emulate.prepare_inputs(self.program, graph, self.inputs, seed, special=True)
+
+    def text(self, program):
+        """The emitted text, whatever the graph is called."""
+        return program.source.read_text().replace(program.name, self.graph["name"])
+
+    def sources(self):
+        return [p.source for p in (self.program, *([self.variant[1]] if self.variant else []), *self.cuts.values())]
+
+    def reference(self, graph, tag):
+        out = self.work / f"{tag}.safetensors"
+        emulate.must(self.fusec, "run", self.work / f"{graph['name']}.fusion.json", "--device", "cpu", "--inputs", self.inputs, "--outputs", out)
         return out
 
-    expected = reference(graph, "cpu")
-    allowed = tolerance_of(graph)
-    seen.append("emitted text = reference")
-    emulate.execute(tools, program, library, work, inputs, expected, tolerance=lambda t: allowed.get(t["name"].split("#")[0], (0, 0)))
-    if len(sources) < 2:
-        return
-    try:
-        other = variant[0]
-        wanted = reference(other, "variant")
-        before, after = read_tensors(expected), read_tensors(wanted)
-        for output in before:
-            if before[output] != after.get(output):
-                raise emulate.Failure(f"the reference of the variant differs in {output}")
-        emulate.execute(tools, variant[1], library, work, inputs, wanted, tolerance=lambda t: allowed.get(t["name"].split("#")[0], (0, 0)))
-    except emulate.Failure as failure:
-        raise emulate.Failure(f"variant ({seen[0]}): {failure}")
+    def execute(self, tools, library):
+        expected, saved = self.reference(self.graph, "cpu"), self.work / "saved.bin"
+        allowed = tolerance_of(self.graph)
+
+        def tolerance(output):
+            return allowed.get(output["name"].split("#")[0], (0, 0))
+
+        self.seen.append("emitted text = reference" + (", the same bits in two runs" if self.program.deterministic else ""))
+        emulate.execute(tools, self.program, library, self.work, self.inputs, expected, tolerance=tolerance, save=saved)
+        if self.variant:
+            self.execute_variant(tools, library, expected, tolerance)
+        if self.cuts:
+            self.execute_cuts(tools, library, expected, saved, tolerance)
+
+    def execute_variant(self, tools, library, expected, tolerance):
+        other, program = self.variant
+        try:
+            wanted = self.reference(other, "variant")
+            before, after = data.read_tensors(expected), data.read_tensors(wanted)
+            for output in before:
+                if before[output] != after.get(output):
+                    raise emulate.Failure(f"the reference of the variant differs in {output}")
+            emulate.execute(tools, program, library, self.work, self.inputs, wanted, tolerance=tolerance)
+        except emulate.Failure as failure:
+            raise emulate.Failure(f"variant ({self.seen[0]}): {failure}")
+
+    def execute_cuts(self, tools, library, expected, saved, tolerance):
+        settled = settled_outputs(self.graph)
+        wanted = self.work / "cuts.safetensors"
+        raw, tensors, at, references = saved.read_bytes(), [], 0, data.read_tensors(expected)
+        for name in self.program.stored_names():
+            dtype, shape, reference = references[name]
+            own = raw[at : at + len(reference)]
+            at += len(reference)
+            tensors.append((name, dtype, shape, own if name.split("#")[0] in settled else reference))
+        data.write_safetensors(wanted, tensors)
+        for how, program in self.cuts.items():
+            self.seen.append("another cut, same bits" if len(settled) == len({o["value"] for o in self.graph["outputs"]}) else "another cut")
+            try:
+                emulate.execute(tools, program, library, self.work, self.inputs, wanted, emulate.ONE_RUN, lambda t: (0, 0) if t["name"].split("#")[0] in settled else tolerance(t))
+            except emulate.Failure as failure:
+                raise emulate.Failure(f"partition {how}: {failure}")
+
+
+def check(fusec, tools, graph, seed, work, seen):
+    """One graph by itself."""
+    trial = Trial(fusec, graph, seed, work, seen)
+    tools.compile(trial.sources(), work / "kernels.so")
+    trial.execute(tools, work / "kernels.so")

@@ -5,6 +5,7 @@ fails like WHOLE did.
 """
 import json
 import pathlib
+import re
 import shlex
 import sys
 import tempfile
@@ -13,7 +14,7 @@ sys.path[:0] = [str(pathlib.Path(__file__).resolve().parent.parent / "emulate")]
 import emulate
 import laws
 
-KINDS = ("data race", "AddressSanitizer", "runtime error", "nothing wrote", "differ", "deadlock", "misaligned", "clang", "variant", "fusec compile")
+KINDS = ("data race", "AddressSanitizer", "runtime error", "nothing wrote", "differ", "deadlock", "misaligned", "clang", "variant", "partition", "the report", "fusec compile")
 
 
 def pretty(graph):
@@ -30,7 +31,7 @@ def pretty(graph):
 
 def kind_of(text):
     """What failed, without numbers."""
-    return "+".join(k.replace(" ", "_") for k in KINDS if k in text) or "other"
+    return "+".join([k.replace(" ", "_") for k in KINDS if k in text] + re.findall(r"error\[([\w-]+)\]", text)[:1]) or "other"
 
 
 def results(op):
@@ -38,7 +39,7 @@ def results(op):
 
 
 def restored(candidate, whole):
-    """The candidate with name and tolerances, which `fusec reduce` drops. None when an inexact op no longer reads what was made fit for it."""
+    """The candidate with name, tolerances and flags, which `fusec reduce` drops. None when an inexact op no longer reads what was made fit for it."""
     tolerance = {name: t for name, t in laws.tolerance_of(whole).items() if any(name in results(op) for op in candidate["ops"])}
 
     def operand(graph, name):
@@ -51,10 +52,12 @@ def restored(candidate, whole):
         if kind != kind_before or (now in inputs and not any(before == i["name"] for i in whole["inputs"])):
             return None
     # Plain stores of different values that may collide have no one result.
-    if any(op["op"] in ("scatter", "index_put") and "accumulate" not in op and isinstance(op["in"][2], str) for op in candidate["ops"]):
+    flags = laws.flags_of(whole)
+    if not flags and any(op["op"] in ("scatter", "index_put") and "accumulate" not in op and isinstance(op["in"][2], str) for op in candidate["ops"]):
         return None
     rest = {k: v for k, v in candidate.items() if k not in ("name", "meta")}
-    out = {"version": rest.pop("version"), "name": whole["name"], **({"meta": {"tolerance": tolerance}} if tolerance else {}), **rest}
+    meta = {**({"tolerance": tolerance} if tolerance else {}), **({"flags": flags} if flags else {})}
+    out = {"version": rest.pop("version"), "name": whole["name"], **({"meta": meta} if meta else {}), **rest}
     out["outputs"] = [o if isinstance(o, dict) else {"value": o} for o in out["outputs"]]
     return out
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Keeps the README true: runs the commands of its ```console blocks and compares what they print with what the README shows.
+"""Keeps README.md and docs/diff.md true: runs the commands of their ```console blocks and compares what they print with what the page shows.
 
-Usage: readme_test.py FUSEC SOURCE_DIR [--bless]. With --bless the README is rewritten from the real output.
+Usage: readme_test.py FUSEC SOURCE_DIR [--bless]. With --bless the pages are rewritten from the real output.
 Commands run in an empty folder that holds `examples`; `fusec` is the one given. Further: the test command is the one that .ci/run
 runs, every command of fusec and every example is mentioned, and no link of README.md, HACKING.md and docs/ leads nowhere.
 """
@@ -58,20 +58,29 @@ def check_mentions(text):
     return bad
 
 
-def main():
-    text = readme.read_text()
+def real_page(page):
+    """None when the page shows something else than what is printed; else its text."""
+    text = page.read_text()
     with tempfile.TemporaryDirectory() as folder:
         (pathlib.Path(folder) / "examples").symlink_to(source / "examples")
         real = BLOCK.sub(lambda match: with_real_output(match.group(1), folder), text)
-    if bless and real != text:
-        readme.write_text(real)
-        print("README.md rewritten")
-    elif real != text:
-        sys.stdout.writelines(difflib.unified_diff(text.splitlines(True), real.splitlines(True), "README.md", "what fusec prints"))
-        print("FAILED: README.md is out of date; look at the difference, then run scripts/bless-readme")
+    if real == text:
+        return real
+    if bless:
+        page.write_text(real)
+        print(f"{page.name} rewritten")
+        return real
+    sys.stdout.writelines(difflib.unified_diff(text.splitlines(True), real.splitlines(True), page.name, "what fusec prints"))
+    print(f"FAILED: {page.name} is out of date; look at the difference, then run scripts/bless-readme")
+    return None
+
+
+def main():
+    pages = [real_page(page) for page in (readme, source / "docs/diff.md")]
+    if None in pages:
         return 1
-    bad = check_mentions(real) + check_links()
-    print("\n".join(["FAILED: " + line for line in bad] or ["README.md is true"]))
+    bad = check_mentions(pages[0]) + check_links()
+    print("\n".join(["FAILED: " + line for line in bad] or ["README.md and docs/diff.md are true"]))
     return 1 if bad else 0
 
 

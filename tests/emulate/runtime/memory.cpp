@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -86,6 +87,7 @@ Buffer* new_buffer(const std::string& name, size_t bytes, size_t grain, size_t a
   b->name = name;
   b->bytes = bytes;
   b->grain = grain;
+  b->shift = std::has_single_bit(grain) ? std::countr_zero(grain) : -1;
   b->align = std::max<size_t>(align, 8);  // AddressSanitizer's granule
   b->sparse = bytes > kTracked;
   std::vector<char*>& freed = freed_places[{bytes, b->align}];
@@ -162,7 +164,7 @@ void note_access(const void* address, size_t bytes, bool write, const void* site
   const Access now = access_now(site_of(site));
   const size_t at = static_cast<size_t>(static_cast<const char*>(address) - b->begin);
   const size_t end = std::min(at + bytes, b->bytes);  // past it AddressSanitizer speaks
-  for (size_t cell = at / b->grain; cell * b->grain < end; ++cell) touch(*b, cell, write, now);
+  for (size_t cell = b->cell_of(at); cell * b->grain < end; ++cell) touch(*b, cell, write, now);
 }
 
 void allow_collisions() { collisions_allowed = true; }
@@ -226,16 +228,31 @@ extern "C" void emu_check_alignment(const void* pointer, size_t align) {
   emu::check_alignment(pointer, align, __builtin_return_address(0));
 }
 
-#define EMU_CALLBACK(bytes)                                                                                                \
-  extern "C" void __sanitizer_cov_load##bytes(void* p) { emu::note_access(p, bytes, false, __builtin_return_address(0)); } \
-  extern "C" void __sanitizer_cov_store##bytes(void* p) { emu::note_access(p, bytes, true, __builtin_return_address(0)); }
-EMU_CALLBACK(1)
-EMU_CALLBACK(2)
-EMU_CALLBACK(4)
-EMU_CALLBACK(8)
-EMU_CALLBACK(16)
+// Instrumented code calls AddressSanitizer for each load and store; modules are linked with --wrap, so that the call comes here first.
+#define EMU_ACCESS(name, bytes, write)                                                             \
+  extern "C" void __asan_##name(uintptr_t address);                                                \
+  extern "C" void __wrap___asan_##name(uintptr_t address) {                                        \
+    emu::note_access(reinterpret_cast<void*>(address), bytes, write, __builtin_return_address(0)); \
+    __asan_##name(address);                                                                        \
+  }
+#define EMU_ACCESSES(bytes) EMU_ACCESS(load##bytes, bytes, false) EMU_ACCESS(store##bytes, bytes, true)
+EMU_ACCESSES(1)
+EMU_ACCESSES(2)
+EMU_ACCESSES(4)
+EMU_ACCESSES(8)
+EMU_ACCESSES(16)
+extern "C" void __asan_loadN(uintptr_t address, size_t bytes);
+extern "C" void __asan_storeN(uintptr_t address, size_t bytes);
+extern "C" void __wrap___asan_loadN(uintptr_t address, size_t bytes) {
+  emu::note_access(reinterpret_cast<void*>(address), bytes, false, __builtin_return_address(0));
+  __asan_loadN(address, bytes);
+}
+extern "C" void __wrap___asan_storeN(uintptr_t address, size_t bytes) {
+  emu::note_access(reinterpret_cast<void*>(address), bytes, true, __builtin_return_address(0));
+  __asan_storeN(address, bytes);
+}
 
-// Copies of structures in instrumented code (modules are linked with --wrap=__asan_memcpy).
+// Copies of structures.
 extern "C" void* __asan_memcpy(void* to, const void* from, size_t bytes);
 extern "C" void* __wrap___asan_memcpy(void* to, const void* from, size_t bytes) {
   emu::note_access(from, bytes, false, __builtin_return_address(0));

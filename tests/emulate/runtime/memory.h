@@ -29,6 +29,8 @@ struct Buffer {
   std::string name;
   char* begin = nullptr;
   size_t bytes = 0, align = 1, grain = 1;  // bytes a cell
+  int shift = 0;                           // grain is 2^shift; -1: it is no power of two
+  size_t cell_of(size_t byte) const { return shift >= 0 ? byte >> shift : byte / grain; }
   std::vector<Cell> cells;
   bool sparse = false;  // too large to track: its pages are only reserved
 };

@@ -3,12 +3,15 @@
 //   library PATH              what was compiled from the emitted text
 //   name NAME                 NAME_launch is called
 //   collisions                of plain scatter stores are no races
+//   repeatable FILE           each run gives the bits of the first, whose outputs FILE keeps: those of another program may stand there
 //   sizes N…                  run-time sizes, in the launcher's order
 //   run SEED POISON HOW       once more: order of threads, byte in fresh memory, HOW: arena or separate workspace buffers
 //   input NAME BYTES ALIAS? … see read_tensor
 //   output …
 //   workspace ALIGN BYTES     one buffer of the workspace, in the manifest's order
 //   pointer LAUNCH ARGUMENT WORKSPACE
+//   index_error POSITION INDEX SIZE   what the launch has to leave in its error flag; nothing by default
+//   save PATH                 the outputs of the first run, as they would stand in a file, go there
 //   tolerance RELATIVE ABSOLUTE   of the outputs that follow; 0 0: bit for bit
 //
 // Exit code 0 when all is well, 1 with the problems on stderr.
@@ -20,6 +23,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <sstream>
 #include <string>
@@ -49,11 +53,13 @@ struct Run {
 };
 
 struct Job {
-  std::string library, name;
+  std::string library, name, save;
   std::vector<long long> sizes;
   std::vector<Run> runs;
   std::vector<Tensor> inputs, outputs;
   std::vector<size_t> workspace;
+  std::string repeatable;
+  std::vector<long long> index_error;
   std::map<std::pair<uint64_t, int>, size_t> pointers;  // launch and argument → workspace buffer
 };
 
@@ -84,7 +90,11 @@ Job read_job(const char* path) {
     line >> key;
     if (key == "library") line >> job.library;
     else if (key == "name") line >> job.name;
+    else if (key == "save") line >> job.save;
     else if (key == "collisions") allow_collisions();
+    else if (key == "repeatable") line >> job.repeatable;
+    else if (key == "index_error")
+      for (long long n; line >> n;) job.index_error.push_back(n);
     else if (key == "sizes")
       for (long long n; line >> n;) job.sizes.push_back(n);
     else if (key == "run") {
@@ -167,6 +177,22 @@ void* map_pointer(uint64_t launch, int argument, void* pointer) {
   return separate[it->second]->begin;
 }
 
+// Four integers: the op's number, then what `wanted` lists. All are 0 when no index was out of range.
+void check_index_error(const char* record, const std::vector<long long>& wanted) {
+  long long got[4];
+  memcpy(got, record, sizeof got);
+  std::vector<long long> rest(got + 1, got + 4);
+  const bool as_wanted = wanted.empty() ? got[0] == 0 : got[0] != 0 && rest == wanted;
+  if (!as_wanted)
+    problem("the error flag holds op " + std::to_string(got[0]) + ", position " + std::to_string(got[1]) + ", index " +
+            std::to_string(got[2]) + ", size " + std::to_string(got[3]));
+}
+
+void save_output(std::ofstream& file, const Tensor& t, const Buffer& buffer) {
+  const size_t bytes = number_bytes(t.dtype);
+  for (size_t place : places(t)) file.write(buffer.begin + place, static_cast<std::streamsize>(bytes));
+}
+
 void compare(const Tensor& t, const Buffer& buffer, const Run& run) {
   const std::vector<char> wanted = logical_data(t);
   const std::vector<size_t> where = places(t);
@@ -184,6 +210,39 @@ void compare(const Tensor& t, const Buffer& buffer, const Run& run) {
     problem("output " + t.name + ": " + std::to_string(different) + " of " + std::to_string(where.size()) +
             " elements differ, the first is " + std::to_string(first) + ": " + number_text(t.dtype, buffer.begin + where[first]) +
             ", reference " + number_text(t.dtype, wanted.data() + first * bytes) + how);
+}
+
+std::vector<char> logical_data(const Tensor& t, const Buffer& buffer) {
+  const size_t bytes = number_bytes(t.dtype);
+  std::vector<char> data;
+  for (const size_t at : places(t)) data.insert(data.end(), buffer.begin + at, buffer.begin + at + bytes);
+  return data;
+}
+
+void compare_with_first(const Job& job, const std::vector<Buffer*>& outputs, const Run& run) {
+  std::vector<char> now;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const std::vector<char> data = logical_data(job.outputs[i], *outputs[i]);
+    now.insert(now.end(), data.begin(), data.end());
+  }
+  std::ifstream kept(job.repeatable, std::ios::binary);
+  if (!kept) {
+    std::ofstream(job.repeatable, std::ios::binary).write(now.data(), static_cast<std::streamsize>(now.size()));
+    return;
+  }
+  const std::vector<char> first{std::istreambuf_iterator<char>(kept), {}};
+  if (first.size() != now.size()) refuse(job.repeatable + " has other outputs");
+  size_t at = 0;
+  for (const Tensor& t : job.outputs) {
+    const size_t bytes = number_bytes(t.dtype);
+    for (size_t i = 0; i < elements(t); ++i, at += bytes) {
+      if (memcmp(first.data() + at, now.data() + at, bytes) == 0) continue;
+      problem("output " + t.name + ": element " + std::to_string(i) + " is " + number_text(t.dtype, now.data() + at) +
+              ", in the first run " + number_text(t.dtype, first.data() + at) + " (order " + std::to_string(run.seed) + ")");
+      at += (elements(t) - i) * bytes;
+      break;
+    }
+  }
 }
 
 void run_once(const Job& job, const Run& run, void* library) {
@@ -238,7 +297,19 @@ void run_once(const Job& job, const Run& run, void* library) {
     code = launch(input_pointers.data(), output_pointers.data(), arena->begin, bytes, nullptr);
   }
   if (code != 0) problem("the launcher returned " + std::to_string(code));
+  const auto flag_offset = reinterpret_cast<WorkspaceBytes>(dlsym(library, (job.name + "_error_flag_offset").c_str()));
+  if (flag_offset) check_index_error(arena->begin + flag_offset(sizes), job.index_error);
+  else if (!job.index_error.empty()) problem("no index is checked");
+  if (!job.index_error.empty()) {
+    for (Buffer* b : all) free_buffer(b);
+    return;  // the outputs are nobody's promise
+  }
   for (size_t i = 0; i < job.outputs.size(); ++i) compare(job.outputs[i], *outputs[i], run);
+  if (!job.repeatable.empty()) compare_with_first(job, outputs, run);
+  if (!job.save.empty() && &run == &job.runs.front()) {
+    std::ofstream file(job.save, std::ios::binary);
+    for (size_t i = 0; i < job.outputs.size(); ++i) save_output(file, job.outputs[i], *outputs[i]);
+  }
   for (size_t i = 0; i < inputs.size(); ++i) {
     bool aliased = false;
     for (const Tensor& t : job.outputs) aliased = aliased || t.alias == static_cast<int>(i);

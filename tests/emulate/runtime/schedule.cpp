@@ -55,10 +55,15 @@ emu_switch:
 
 namespace emu {
 
+Thread* current = nullptr;
+char *stacks_begin = nullptr, *stacks_end = nullptr;
+
 namespace {
 
 constexpr size_t kStack = size_t{256} << 10;
 constexpr size_t kMostFibers = 4096;
+
+}  // namespace
 
 struct Fiber {
   void* stack_pointer = nullptr;
@@ -111,12 +116,13 @@ struct Group {
   std::map<uint32_t, uint16_t> passed;  // block → its epoch after the last barrier of the group
 };
 
+namespace {
+
 uint64_t order_seed = 0;
 uint8_t poison_byte = 0xff;
 std::mt19937_64 random_bits;
 PointerMap pointer_map = nullptr;
 
-char* stacks = nullptr;
 std::vector<std::unique_ptr<Fiber>> fibers;
 std::vector<Fiber*> free_fibers;
 Fiber main_fiber;
@@ -129,7 +135,6 @@ const char* kernel_name = "";
 void (*thread_body)(void*) = nullptr;
 void* thread_closure = nullptr;
 size_t dynamic_bytes = 0;
-Thread* current = nullptr;
 Fiber* current_fiber = nullptr;
 bool in_atomic = false;
 std::vector<const void*> shared_pointers;
@@ -196,14 +201,15 @@ void fiber_body() {
 
 Fiber* take_fiber() {
   if (free_fibers.empty()) {
-    if (!stacks) {
-      stacks = static_cast<char*>(
+    if (!stacks_begin) {
+      stacks_begin = static_cast<char*>(
           mmap(nullptr, kStack * kMostFibers, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
-      if (stacks == MAP_FAILED) stop("no memory for stacks");
+      if (stacks_begin == MAP_FAILED) stop("no memory for stacks");
+      stacks_end = stacks_begin + kStack * kMostFibers;
     }
     if (fibers.size() == kMostFibers) stop("more threads wait at once than the emulator has stacks");
     auto f = std::make_unique<Fiber>();
-    f->bottom = stacks + kStack * fibers.size();
+    f->bottom = stacks_begin + kStack * fibers.size();
     // What emu_switch pops: six registers and the entry; the stack is aligned as after a call.
     void** top = reinterpret_cast<void**>(f->bottom + kStack - 64);
     top[-1] = nullptr;
@@ -424,8 +430,6 @@ void set_schedule(uint64_t seed, uint8_t poison) {
   random_bits.seed(seed);
   launch_count = 0;
 }
-bool running() { return current != nullptr; }
-bool on_fiber_stack(const void* address) { return stacks && address >= stacks && address < stacks + kStack * kMostFibers; }
 std::string running_thread() { return describe(*current); }
 uint64_t launches() { return launch_count; }
 void set_pointer_map(PointerMap map) { pointer_map = map; }

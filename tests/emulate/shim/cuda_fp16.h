@@ -16,20 +16,9 @@ struct alignas(4) __half2 {
 typedef __half half;
 typedef __half2 half2;
 
-inline float __half2float(__half h) {
-  const unsigned sign = (h.bits & 0x8000u) << 16, exponent = h.bits >> 10 & 0x1f, mantissa = h.bits & 0x3ff;
-  if (exponent == 0x1f) return __uint_as_float(sign | 0x7f800000u | mantissa << 13);
-  if (exponent != 0) return __uint_as_float(sign | (exponent + 112) << 23 | mantissa << 13);
-  return emu_bits<float>(emu_bits<unsigned>((float)mantissa * 0x1p-24f) | sign);
-}
+inline float __half2float(__half h) { return emu_half_value(h.bits); }
 inline __half emu_half(unsigned bits) { return __half(__half_raw{(unsigned short)bits}); }
-inline __half __float2half_rn(float f) {
-  const unsigned u = __float_as_uint(f), sign = u >> 16 & 0x8000u, a = u & 0x7fffffffu;
-  if (a > 0x7f800000u) return emu_half(0x7fff);
-  if (a >= 0x477ff000u) return emu_half(sign | 0x7c00u);                                       // from 65520 on
-  if (a < 0x38800000u) return emu_half(sign | (unsigned)rintf(emu_bits<float>(a) * 0x1p24f));  // a power of two: exact
-  return emu_half(sign | ((a - 0x38000000u + 0xfff + (a >> 13 & 1)) >> 13));
-}
+inline __half __float2half_rn(float f) { return emu_half(emu_half_pattern(f)); }
 inline __half __float2half(float f) { return __float2half_rn(f); }
 inline __half __ushort_as_half(unsigned short x) { return emu_half(x); }
 inline unsigned short __half_as_ushort(__half h) { return h.bits; }

@@ -59,6 +59,11 @@ unsigned emu_warp_ballot(int kind, unsigned mask, bool predicate);
 void emu_warp_sync(unsigned mask);
 unsigned emu_active_mask(void);
 void emu_check_alignment(const void* pointer, size_t align);
+// Conversions of narrow floats, compiled with optimization.
+float emu_half_value(unsigned pattern);
+unsigned emu_half_pattern(float value);
+unsigned emu_fp8_as_half(unsigned pattern, bool e4m3);
+unsigned emu_fp8_pattern(double value, bool saturate, bool e4m3);
 [[noreturn]] void emu_trap(const char* what);
 int emu_copy(void* to, const void* from, size_t bytes);
 int emu_fill(void* to, int byte, size_t bytes);

@@ -216,3 +216,25 @@ TEST_CASE("verify notices a damaged segmentation") {
   s.segments[0].inputs.clear();
   CHECK_THROWS(verify(g, s));
 }
+
+TEST_CASE("a partition drawn at random is legal, keeps cast groups whole, and is another for another seed") {
+  std::string ops;
+  for (int k = 0; k < 6; ++k) {
+    const std::string n = std::to_string(k), from = k ? "d" + std::to_string(k - 1) : "x";
+    ops += (k ? ", " : "") + std::string(R"({"op": "cast", "in": [")") + from + R"("], "dtype": "f32", "out": "u)" + n +
+           R"("}, {"op": "tanh", "in": ["u)" + n + R"("], "out": "t)" + n + R"("}, {"op": "cast", "in": ["t)" + n +
+           R"("], "dtype": "bf16", "out": "d)" + n + "\"}";
+  }
+  const Graph g = graph(R"({"name": "x", "dtype": "bf16", "shape": [100000]})", ops, R"("d2", "d5")");
+  CHECK(segment(g, target_for("sm_90")).segments.size() == 1);
+  std::set<std::set<std::set<std::string>>> found;
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    const Segmentation s = segment(g, target_for("sm_90"), Forced{{}, {}, {}, seed}).segmentation;
+    verify(g, s);
+    CHECK(partition(g, s) == partition(g, segment(g, target_for("sm_90"), seed)));
+    found.insert(partition(g, s));
+    for (const CastGroup& group : s.cast_groups) CHECK(group.whole);
+    for (const Edge& e : s.edges) CHECK(!is_wide(g, e));
+  }
+  CHECK(found.size() > 5);
+}
