@@ -2,6 +2,7 @@
 
 #include "diff/render.h"
 #include "diff/words.h"
+#include "support/quantity.h"
 #include "support/text.h"
 
 namespace fusec {

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "diff/words.h"
+#include "support/quantity.h"
 #include "support/text.h"
 
 namespace fusec {
@@ -89,7 +90,7 @@ Verdict judge(const Rule& rule, const Comparison& c) {
     case Rule::kWideEdges:
       return judge_wide_edges(rule, d);
     case Rule::kTime:
-      return judge_growth(rule, d, "estimated_us", us_text);
+      return judge_growth(rule, d, "estimated_us", microseconds_text);
     case Rule::kGraph:
       break;
   }

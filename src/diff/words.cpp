@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "support/quantity.h"
+
 namespace fusec {
 
 namespace {
@@ -72,10 +74,9 @@ std::string bytes_text(double bytes) {
   return format(unit == 0 ? "%.0f " : "%.1f ", bytes) + kUnits[unit];
 }
 
-std::string us_text(double us) { return format("%.2f µs", us); }
+std::string microseconds_text(double us) { return format("%.2f µs", us); }
 std::string number_text(double n) { return format("%.0f", n); }
 std::string percent_text(double a, double b) { return format("%+.1f %%", 100 * (b / a - 1)); }
-std::string count_text(size_t n, const std::string& what) { return std::to_string(n) + " " + what + (n == 1 ? "" : "s"); }
 
 std::string phrase(const Change& c) {
   const std::string arrow = none_or(c.a) + " → " + none_or(c.b);
@@ -141,7 +142,7 @@ std::string metric_text(const Metric& metric, double n) {
     case MetricWords::kBytes:
       return bytes_text(n);
     case MetricWords::kUs:
-      return us_text(n);
+      return microseconds_text(n);
     case MetricWords::kCount:
       break;
   }

@@ -7,11 +7,10 @@
 
 namespace fusec {
 
-std::string bytes_text(double bytes);                       // "20.0 MiB"
-std::string us_text(double us);                             // "12.5 µs"
-std::string number_text(double n);                          // "12"
-std::string percent_text(double a, double b);               // "+12.5 %"
-std::string count_text(size_t n, const std::string& what);  // "1 op", "2 ops"
+std::string bytes_text(double bytes);          // "20.0 MiB"
+std::string microseconds_text(double us);      // "12.5 µs"
+std::string number_text(double n);             // "12"
+std::string percent_text(double a, double b);  // "+12.5 %"
 
 std::string phrase(const Change& change);  // "dtype \"bf16\" → \"f32\""
 // "1 changed, 2 added; 12 follow", or "the same".

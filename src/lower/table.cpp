@@ -62,7 +62,7 @@ std::optional<Table> whole_table(const Target& target, int64_t size, DType dtype
 }
 
 // What many updates meet in comes early, and finds its place free.
-std::optional<Table> cache(int64_t size, DType dtype, const Part& part, int64_t updates, bool always) {
+std::optional<Table> cache(int64_t size, DType dtype, int64_t updates, bool always) {
   if (size > std::numeric_limits<int32_t>::max()) return std::nullopt;
   if (!always && updates < kCacheWorth) return std::nullopt;
   Table table;
@@ -84,7 +84,7 @@ void make_table(const Target& target, const Size& elements, ScatterSchedule sche
     part.table = whole_table(target, elements.value(), dtype, part, updates, schedule == ScatterSchedule::kShared);
   // (Vectors of updates meet less, and are faster together.)
   if (!part.table && schedule != ScatterSchedule::kShared && (schedule == ScatterSchedule::kCached || !is_vector_update(part, kernel)))
-    part.table = cache(elements.value(), dtype, part, updates, schedule == ScatterSchedule::kCached);
+    part.table = cache(elements.value(), dtype, updates, schedule == ScatterSchedule::kCached);
   if (!part.table) return;
   Table& table = *part.table;
   kernel.dynamic_bytes = static_cast<int>(table.range() * (table.element_bytes() * table.copies + (table.cached ? 4 : 0)));
