@@ -20,7 +20,7 @@ class PartWriter : NodeWriter {
              NameScope scope, std::string indent)
       : NodeWriter(graph, kernel, part, buffer_names, contract, std::move(scope), std::move(indent)) {
     const size_t n = part.nodes.size();
-    repeats_ = part.unroll > 1;
+    repeats_ = part.unroll > 1 || part.list;  // (a list has its u also where it is one)
     const std::vector<bool> free_u = repeats_ ? independent_nodes(part, part.serial) : std::vector<bool>(n, true);
     const std::vector<bool> free_lane = part.lane.valid() ? independent_nodes(part, part.lane) : std::vector<bool>(n, true);
     for (size_t i = 0; i < n; ++i) {
