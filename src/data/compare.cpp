@@ -60,6 +60,18 @@ struct Chunk {
   }
 };
 
+constexpr int64_t kChunk = 1 << 14;
+
+// √(Σ x² / n) over the finite elements.
+double usual_size(const Tensor& t) {
+  double sum = 0;
+  int64_t finite = 0;
+  for (int64_t start = 0; start < t.elems(); start += kChunk)
+    for (double x : Chunk(t, start, std::min(kChunk, t.elems() - start)).real)
+      if (std::isfinite(x * x)) sum += x * x, ++finite;
+  return finite > 0 ? std::sqrt(sum / static_cast<double>(finite)) : 0;
+}
+
 std::string number(double value, DType t) {
   char text[40];
   std::snprintf(text, sizeof text, is_float(t) ? "%.9g" : "%.0f", value);
@@ -72,12 +84,12 @@ Comparison compare(const Tensor& got, const Tensor& expected, int depth, DType r
   FUSEC_CHECK(got.dtype == expected.dtype && got.shape == expected.shape, "a comparison of different types");
   Tolerance allowed = tolerance_of(expected.dtype);
   if (is_float(expected.dtype) && tolerance_of(roughest).rtol > allowed.rtol) allowed = tolerance_of(roughest);
+  if (is_float(expected.dtype) && roughest != DType::kF64) allowed.atol += tolerance_of(roughest).rtol / 4 * usual_size(expected);
   allowed.rtol *= widening(depth);
   allowed.atol *= widening(depth);
   Comparison result;
   result.elems = expected.elems();
   double worst = 0;
-  constexpr int64_t kChunk = 1 << 14;
   for (int64_t start = 0; start < result.elems; start += kChunk) {
     const int64_t count = std::min(kChunk, result.elems - start);
     const Chunk a(got, start, count), b(expected, start, count);
