@@ -56,7 +56,11 @@ def other_order(rng, graph):
 
 def one_more_output(rng, graph):
     given = {o["value"] for o in graph["outputs"]}
-    free = [op["out"] for op in graph["ops"] if isinstance(op["out"], str) and op["out"] not in given and op["out"] not in tolerance_of(graph)]
+    inexact = set(tolerance_of(graph))
+    for op in graph["ops"]:  # an inexact result may be cast before it is an output
+        if op["out"] in inexact if isinstance(op["out"], str) else inexact & set(op["out"]):
+            inexact |= {a for a in op["in"] if isinstance(a, str)}
+    free = [op["out"] for op in graph["ops"] if isinstance(op["out"], str) and op["out"] not in given and op["out"] not in inexact]
     if not free:
         return None
     graph["outputs"].append({"value": rng.choice(free)})
