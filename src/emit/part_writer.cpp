@@ -78,20 +78,11 @@ class PartWriter : NodeWriter {
 
   // What the items need is computed before them, what needs their sum after.
   void write_listed() {
-    const Node& sum = part_.nodes[part_.list->sum];
-    const size_t n = part_.nodes.size();
-    std::vector<bool> before(n, false);
-    for (size_t i = n; i-- > 0;) {
-      if (i == sum.in[2].index || (i == sum.in[1].index && !in_u_[i])) before[i] = true;
-      if (!before[i] && !in_u_[i]) continue;
-      for (NodeId in : part_.nodes[NodeId(i)].in) before[in.index] = before[in.index] || !in_u_[in.index];
-    }
-    for (size_t i = 0; i < n; ++i) used_later_[i] = used_later_[i] || before[i];
+    const std::vector<bool> before = needed_by_items();
+    for (size_t i = 0; i < before.size(); ++i) used_later_[i] = used_later_[i] || before[i];
     auto is_before = [&](size_t i) { return before[i]; };
     auto is_after = [&](size_t i) { return !before[i]; };
-    auto all = [](size_t) { return true; };
-    const std::string item = names_[part_.list->item.index], ahead = std::to_string(part_.list->ahead), next = scope_.take("next");
-    const std::string total = scope_.take(names_[part_.list->sum.index] + "_sum");
+    const std::string next = scope_.take("next"), total = scope_.take(names_[part_.list->sum.index] + "_sum");
     list_sum_ = total + (part_.lane.valid() ? "[lane]" : "");
     write_loads(false, is_before, {});
     write_scope({false, is_before, {}, {}});
@@ -100,14 +91,35 @@ class PartWriter : NodeWriter {
       line("#pragma unroll");
       line("for (int lane = 0; lane < " + std::to_string(part_.vector) + "; ++lane) " + list_sum_ + " = -0.0f;");
     }
-    const std::string filled = scope_.take("filled"), slots = std::to_string(part_.list->slots);
+    write_items(next);
+    write_rest_of_sum();
+    write_loads(false, is_after, {});
+    write_scope({false, is_after, scope(false).stores, {}});
+  }
+
+  std::vector<bool> needed_by_items() const {
+    const Node& sum = part_.nodes[part_.list->sum];
+    std::vector<bool> before(part_.nodes.size(), false);
+    for (size_t i = before.size(); i-- > 0;) {
+      if (i == sum.in[2].index || (i == sum.in[1].index && !in_u_[i])) before[i] = true;
+      if (!before[i] && !in_u_[i]) continue;
+      for (NodeId in : part_.nodes[NodeId(i)].in) before[in.index] = before[in.index] || !in_u_[in.index];
+    }
+    return before;
+  }
+
+  void write_items(const std::string& next) {
+    const Node& sum = part_.nodes[part_.list->sum];
+    const std::string item = names_[part_.list->item.index], ahead = std::to_string(part_.list->ahead), filled = scope_.take("filled");
+    const std::string slots = std::to_string(part_.list->slots), count = ref(sum.in[2]);
     line("// The updates of this row, " + ahead + " at a time.");
-    line("const int " + filled + " = " + ref(sum.in[2]) + " < " + slots + " ? " + ref(sum.in[2]) + " : " + slots + ";");
+    line("const int " + filled + " = " + count + " < " + slots + " ? " + count + " : " + slots + ";");
     open("for (int " + next + " = 0; " + next + " < " + filled + "; " + next + " += " + ahead + ") {");
     line("int " + item + "[" + ahead + "];");
     line("#pragma unroll");
     line("for (int u = 0; u < " + ahead + "; ++u) " + item + "[u] = " + next + " + u < " + filled + " ? " + buffers_[sum.buffer.index] +
          "[" + index_text(part_.space, sum.index, wide()) + " + " + next + " + u] : -1;");
+    auto all = [](size_t) { return true; };
     auto each = [&] {
       line("#pragma unroll");
       open("for (int u = 0; u < " + ahead + "; ++u) {");
@@ -118,17 +130,18 @@ class PartWriter : NodeWriter {
     write_scope({true, all, {}, {list_sum_ + " += " + ref(sum.in[1]) + ";"}});
     close();
     close();
+  }
+
+  void write_rest_of_sum() {
     const List& list = *part_.list;
-    open("if (" + ref(sum.in[2]) + " > " + slots + ") {  // the rest");
-    std::string guard = has_idle_lanes() ? "if (" + std::string(lane_condition()) + ") " : "";
+    open("if (" + ref(part_.nodes[list.sum].in[2]) + " > " + std::to_string(list.slots) + ") {  // the rest");
+    const std::string guard = has_idle_lanes() ? "if (" + std::string(lane_condition()) + ") " : "";
     const std::string element = index_text(part_.space, list.element, wide()), copy = scope_.take("copy");
     line("for (int " + copy + " = 0; " + copy + " < " + std::to_string(list.copies) + "; ++" + copy + ")");
     if (part_.lane.valid()) line("  for (int lane = 0; lane < " + std::to_string(part_.vector) + "; ++lane)");
     line("    " + guard + list_sum_ + " += " + buffers_[list.sums.index] + "[" + copy + " * " + std::to_string(list.elems) + "LL + " +
          element + "];");
     close();
-    write_loads(false, is_after, {});
-    write_scope({false, is_after, scope(false).stores, {}});
   }
 
   Scope scope(bool in_u) const {

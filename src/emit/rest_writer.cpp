@@ -30,31 +30,44 @@ class RestWriter : NodeWriter {
   }
 
   std::string write() {
-    const std::string rest = buffers_[part_.list->rest.index], each = number(List::kRest), ahead = number(part_.list->ahead),
-                      type = index_type();
+    const std::string type = index_type(), each = number(List::kRest);
     const Size inner = *iterations(part_).exact_quotient(part_.space.extent(part_.dims[0]));
-    const std::string width = size_text(inner, graph_.symbols, wide());
-    if (part_.list->copies > 1) {
-      copy_ = scope_.take("copy");
-      line("float *" + copy_ + " = " + buffers_[store_.buffer.index] + " + blockIdx.x % " + number(part_.list->copies) + " * " +
-           number(part_.list->elems) + (part_.list->elems > INT32_MAX / 8 ? "LL;" : ";"));
-    }
-    line("const " + type + " " + left_ + " = " + rest + "[0];");
+    choose_copy();
+    line("const " + type + " " + left_ + " = " + rest() + "[0];");
     open("for (" + type + " t = " + (wide() ? "(long long)" : "") + "blockIdx.x * " + number(kernel_.block) + " + threadIdx.x; t < (" +
-         left_ + " + " + number(List::kRest - 1) + ") / " + each + " * " + width +
+         left_ + " + " + number(List::kRest - 1) + ") / " + each + " * " + size_text(inner, graph_.symbols, wide()) +
          "; t += " + number(int64_t{kernel_.block} * part_.grid.elems.value()) + ") {");
     declare_dims(part_.dims, "t");
-    const bool lanes = part_.lane.valid();
-    const std::string vec = lanes ? "Vec<float, " + number(part_.vector) + "> " : "float ";
     line(type + " " + row_ + " = 0;");
-    line(vec + sum_ + ";  // of updates of this row, where there were any");
+    line((part_.lane.valid() ? "Vec<float, " + number(part_.vector) + "> " : "float ") + sum_ +
+         ";  // of updates of this row, where there were any");
     line("bool any = false;");
-    const std::string first = part_.space[part_.dims[0]].name + " * " + each, item = names_[part_.list->item.index];
-    open("for (" + type + " " + begin_ + " = " + first + "; " + begin_ + " < " + first + " + " + each + "; " + begin_ + " += " + ahead +
-         ") {");
+    const std::string first = part_.space[part_.dims[0]].name + " * " + each;
+    open("for (" + type + " " + begin_ + " = " + first + "; " + begin_ + " < " + first + " + " + each + "; " + begin_ +
+         " += " + number(part_.list->ahead) + ") {");
+    write_items();
+    close();
+    flush();
+    close();
+    return std::move(out_);
+  }
+
+ private:
+  std::string rest() const { return buffers_[part_.list->rest.index]; }
+
+  // Blocks add to different copies of the sums.
+  void choose_copy() {
+    if (part_.list->copies == 1) return;
+    copy_ = scope_.take("copy");
+    line("float *" + copy_ + " = " + buffers_[store_.buffer.index] + " + blockIdx.x % " + number(part_.list->copies) + " * " +
+         number(part_.list->elems) + (part_.list->elems > INT32_MAX / 8 ? "LL;" : ";"));
+  }
+
+  void write_items() {
+    const std::string item = names_[part_.list->item.index], ahead = number(part_.list->ahead);
     line("int " + item + "[" + ahead + "];");
     line("#pragma unroll");
-    line("for (int u = 0; u < " + ahead + "; ++u) " + item + "[u] = " + begin_ + " + u < " + left_ + " ? " + rest + "[1 + " + begin_ +
+    line("for (int u = 0; u < " + ahead + "; ++u) " + item + "[u] = " + begin_ + " + u < " + left_ + " ? " + rest() + "[1 + " + begin_ +
          " + u] : -1;");
     auto all = [](size_t) { return true; };
     auto each_item = [&] {
@@ -72,15 +85,10 @@ class RestWriter : NodeWriter {
     clear();
     line("any = true;");
     close();
-    write_scope({true, all, {}, {sum_ + (lanes ? ".at[lane]" : "") + " += " + ref(store_.value) + ";"}});
+    write_scope({true, all, {}, {sum_ + (part_.lane.valid() ? ".at[lane]" : "") + " += " + ref(store_.value) + ";"}});
     close();
-    close();
-    flush();
-    close();
-    return std::move(out_);
   }
 
- private:
   void clear() {
     if (!part_.lane.valid()) return line(sum_ + " = -0.0f;");
     line("#pragma unroll");
