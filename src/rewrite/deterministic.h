@@ -55,8 +55,8 @@ class ScatterSteps {
   const std::string name_, origin_;
 };
 
-inline Operand number(int64_t n) { return operand(Literal{n}); }
-inline Operand number(double x) { return operand(Literal{x}); }
+inline Operand constant(int64_t n) { return operand(Literal{n}); }
+inline Operand constant(double x) { return operand(Literal{x}); }
 
 // y = scatter(x, index, src) as the last of the updates leaves it, in row-major order.
 void store_last(ScatterSteps& s);

@@ -54,7 +54,7 @@ void multiply_all(ScatterSteps& s) {
   places.dim = 1;
   const ValueId place = s.step("place", OpKind::kIota, {}, &places, s[s.index].dtype);
   const ValueId hits = s.step("hits", OpKind::kEq, operand(to), operand(place));
-  const ValueId factors = s.step("factors", OpKind::kWhere, {operand(hits), operand(factor), number(1.0)});
+  const ValueId factors = s.step("factors", OpKind::kWhere, {operand(hits), operand(factor), constant(1.0)});
   over.dims = {2};
   ValueId product = s.step("product", OpKind::kProd, {operand(factors)}, &over);
   a.shape = r.shape;
@@ -93,7 +93,7 @@ void multiply_sorted(ScatterSteps& s) {
       same = s.step("same_rows", OpKind::kReshape, {operand(same)}, &wide);
     }
     const ValueId earlier = shifted(s, "earlier", product, s.attrs.dim, distance, Literal{1.0});
-    const ValueId factor = s.step("factor", OpKind::kWhere, {operand(same), operand(earlier), number(1.0)});
+    const ValueId factor = s.step("factor", OpKind::kWhere, {operand(same), operand(earlier), constant(1.0)});
     product = s.step("product", OpKind::kMul, operand(product), operand(factor));
   }
   const ValueId position = s.step("position", OpKind::kIota, {}, &order, DType::kI64);

@@ -54,7 +54,7 @@ class Sum {
   ValueId magnitude(ValueId v);
   ValueId exponent(ValueId m);
   ValueId power(ValueId exponent_bits) {
-    const ValueId shifted = s_.step("power_bits", OpKind::kShl, operand(exponent_bits), number(kF64Bits.mantissa));
+    const ValueId shifted = s_.step("power_bits", OpKind::kShl, operand(exponent_bits), constant(kF64Bits.mantissa));
     return s_.bitcast("power", shifted, DType::kF64);
   }
   Multiples multiples(ValueId v, ValueId m);
@@ -84,15 +84,15 @@ bool Sum::starts_at_zero() const {
 // |v| as an integer of its order; −1 for −0.
 ValueId Sum::magnitude(ValueId v) {
   const ValueId bits = s_.bitcast("bits", v, f_.bits);
-  const ValueId size = s_.step("size", OpKind::kBitwiseAnd, operand(bits), number(f_.magnitude));
-  const ValueId minus_zero = s_.step("minus_zero", OpKind::kEq, operand(bits), number(-f_.magnitude - 1));
-  return s_.step("magnitude", OpKind::kWhere, {operand(minus_zero), number(int64_t{-1}), operand(size)});
+  const ValueId size = s_.step("size", OpKind::kBitwiseAnd, operand(bits), constant(f_.magnitude));
+  const ValueId minus_zero = s_.step("minus_zero", OpKind::kEq, operand(bits), constant(-f_.magnitude - 1));
+  return s_.step("magnitude", OpKind::kWhere, {operand(minus_zero), constant(int64_t{-1}), operand(size)});
 }
 
 // The exponent's field in i64, that of denormals as if they were normal.
 ValueId Sum::exponent(ValueId m) {
-  const ValueId field = s_.step("field", OpKind::kShr, operand(m), number(f_.mantissa));
-  return s_.cast("exponent", s_.step("normal_field", OpKind::kMaximum, operand(field), number(int64_t{1})), DType::kI64);
+  const ValueId field = s_.step("field", OpKind::kShr, operand(m), constant(f_.mantissa));
+  return s_.cast("exponent", s_.step("normal_field", OpKind::kMaximum, operand(field), constant(int64_t{1})), DType::kI64);
 }
 
 Sum::Multiples Sum::multiples(ValueId v, ValueId m) {
@@ -100,21 +100,21 @@ Sum::Multiples Sum::multiples(ValueId v, ValueId m) {
   ValueId scaled;
   if (wide_) {
     // In two steps: the scale itself may be no f64.
-    const ValueId near_one = s_.step("near_one", OpKind::kSub, number(int64_t{2047}), operand(field));
+    const ValueId near_one = s_.step("near_one", OpKind::kSub, constant(int64_t{2047}), operand(field));
     const ValueId normal = s_.step("normal", OpKind::kMul, operand(v), operand(power(near_one)));
-    scaled = s_.step("scaled", OpKind::kMul, operand(normal), number(std::ldexp(1.0, static_cast<int>(bits_ - 2))));
+    scaled = s_.step("scaled", OpKind::kMul, operand(normal), constant(std::ldexp(1.0, static_cast<int>(bits_ - 2))));
   } else {
-    const ValueId scale = power(s_.step("scale_field", OpKind::kSub, number(1149 + bits_), operand(field)));
+    const ValueId scale = power(s_.step("scale_field", OpKind::kSub, constant(1149 + bits_), operand(field)));
     scaled = s_.step("scaled", OpKind::kMul, operand(s_.cast("widened", v, DType::kF64)), operand(scale));
   }
   const ValueId whole = s_.step("whole", OpKind::kRound, {operand(scaled)});
-  const ValueId finite = s_.step("finite", OpKind::kLt, operand(m), number(f_.infinity));
+  const ValueId finite = s_.step("finite", OpKind::kLt, operand(m), constant(f_.infinity));
   Multiples result;
   result.whole = s_.step("multiples", OpKind::kWhere,
                          {operand(finite), operand(s_.cast("whole_integer", whole, DType::kI64)), operand(infinities(v))});
   if (wide_) {
     const ValueId rest = s_.step("rest", OpKind::kSub, operand(scaled), operand(whole));
-    const ValueId fine = s_.step("fine", OpKind::kMul, operand(rest), number(std::ldexp(1.0, static_cast<int>(bits_))));
+    const ValueId fine = s_.step("fine", OpKind::kMul, operand(rest), constant(std::ldexp(1.0, static_cast<int>(bits_))));
     result.rest = s_.cast("rest_integer", s_.step("fine_whole", OpKind::kRound, {operand(fine)}), DType::kI64);
   }
   return result;
@@ -122,51 +122,51 @@ Sum::Multiples Sum::multiples(ValueId v, ValueId m) {
 
 ValueId Sum::infinities(ValueId v) {
   const double infinity = HUGE_VAL;
-  const ValueId plus = s_.cast("plus_one", s_.step("plus", OpKind::kEq, operand(v), number(infinity)), DType::kI64);
-  const ValueId minus = s_.cast("minus_one", s_.step("minus", OpKind::kEq, operand(v), number(-infinity)), DType::kI64);
-  const ValueId above = s_.step("minus_count", OpKind::kShl, operand(minus), number(kMinusShift));
+  const ValueId plus = s_.cast("plus_one", s_.step("plus", OpKind::kEq, operand(v), constant(infinity)), DType::kI64);
+  const ValueId minus = s_.cast("minus_one", s_.step("minus", OpKind::kEq, operand(v), constant(-infinity)), DType::kI64);
+  const ValueId above = s_.step("minus_count", OpKind::kShl, operand(minus), constant(kMinusShift));
   return s_.step("infinities", OpKind::kAdd, operand(plus), operand(above));
 }
 
 ValueId Sum::rounded_sum(const Multiples& total, ValueId m) {
   const ValueId field = exponent(m);
   if (!wide_) {
-    const ValueId unit = power(s_.step("unit_field", OpKind::kAdd, operand(field), number(897 - bits_)));
+    const ValueId unit = power(s_.step("unit_field", OpKind::kAdd, operand(field), constant(897 - bits_)));
     return s_.step("sum", OpKind::kMul, operand(s_.cast("total_widened", total.whole, DType::kF64)), operand(unit));
   }
   auto f64 = [&](const char* name, ValueId v) { return operand(s_.cast(name, v, DType::kF64)); };
-  const ValueId low = s_.step("low", OpKind::kBitwiseAnd, operand(total.whole), number((int64_t{1} << kLowBits) - 1));
+  const ValueId low = s_.step("low", OpKind::kBitwiseAnd, operand(total.whole), constant((int64_t{1} << kLowBits) - 1));
   const ValueId high = s_.step("high", OpKind::kSub, operand(total.whole), operand(low));
   const ValueId rest =
-      s_.step("rest_sum", OpKind::kMul, f64("rest_widened", total.rest), number(std::ldexp(1.0, static_cast<int>(-bits_))));
+      s_.step("rest_sum", OpKind::kMul, f64("rest_widened", total.rest), constant(std::ldexp(1.0, static_cast<int>(-bits_))));
   const ValueId small = s_.step("small", OpKind::kAdd, f64("low_widened", low), operand(rest));
   const ValueId sum = s_.step("multiple", OpKind::kAdd, f64("high_widened", high), operand(small));
-  const ValueId normal = s_.step("normal_sum", OpKind::kMul, operand(sum), number(std::ldexp(1.0, static_cast<int>(1 - bits_))));
+  const ValueId normal = s_.step("normal_sum", OpKind::kMul, operand(sum), constant(std::ldexp(1.0, static_cast<int>(1 - bits_))));
   return s_.step("sum", OpKind::kMul, operand(normal), operand(power(field)));
 }
 
 // Where an infinity or a NaN takes part.
 ValueId Sum::special_sums(ValueId y, ValueId count, ValueId m) {
   auto infinite = [&](const char* name, ValueId some) {
-    const ValueId any = s_.step(name, OpKind::kNe, operand(some), number(int64_t{0}));
-    const ValueId counted = s_.step("counted", OpKind::kGe, operand(m), number(f_.infinity));
+    const ValueId any = s_.step(name, OpKind::kNe, operand(some), constant(int64_t{0}));
+    const ValueId counted = s_.step("counted", OpKind::kGe, operand(m), constant(f_.infinity));
     return s_.step(name, OpKind::kLogicalAnd, operand(counted), operand(any));
   };
   const ValueId plus =
-      infinite("any_plus", s_.step("plus_total", OpKind::kBitwiseAnd, operand(count), number((int64_t{1} << kMinusShift) - 1)));
-  const ValueId minus = infinite("any_minus", s_.step("minus_total", OpKind::kShr, operand(count), number(kMinusShift)));
+      infinite("any_plus", s_.step("plus_total", OpKind::kBitwiseAnd, operand(count), constant((int64_t{1} << kMinusShift) - 1)));
+  const ValueId minus = infinite("any_minus", s_.step("minus_total", OpKind::kShr, operand(count), constant(kMinusShift)));
   const ValueId both = s_.step("both", OpKind::kLogicalAnd, operand(plus), operand(minus));
-  const ValueId nan = s_.step("any_nan", OpKind::kGt, operand(m), number(f_.infinity));
-  y = s_.step("or_inf", OpKind::kWhere, {operand(plus), number(HUGE_VAL), operand(y)});
-  y = s_.step("or_minus_inf", OpKind::kWhere, {operand(minus), number(-HUGE_VAL), operand(y)});
+  const ValueId nan = s_.step("any_nan", OpKind::kGt, operand(m), constant(f_.infinity));
+  y = s_.step("or_inf", OpKind::kWhere, {operand(plus), constant(HUGE_VAL), operand(y)});
+  y = s_.step("or_minus_inf", OpKind::kWhere, {operand(minus), constant(-HUGE_VAL), operand(y)});
   const ValueId undefined = s_.step("undefined", OpKind::kLogicalOr, operand(both), operand(nan));
-  return s_.step("or_nan", OpKind::kWhere, {operand(undefined), number(std::nan("")), operand(y)});
+  return s_.step("or_nan", OpKind::kWhere, {operand(undefined), constant(std::nan("")), operand(y)});
 }
 
 void Sum::finish(ValueId y, ValueId m) {
   if (starts_at_zero()) return s_.last(s_.dtype == DType::kF64 ? OpKind::kCopy : OpKind::kCast, {operand(y)});
-  const ValueId all_minus_zero = s_.step("all_minus_zero", OpKind::kLt, operand(m), number(int64_t{0}));
-  y = s_.step("or_minus_zero", OpKind::kWhere, {operand(all_minus_zero), number(-0.0), operand(y)});
+  const ValueId all_minus_zero = s_.step("all_minus_zero", OpKind::kLt, operand(m), constant(int64_t{0}));
+  y = s_.step("or_minus_zero", OpKind::kWhere, {operand(all_minus_zero), constant(-0.0), operand(y)});
   const ValueId sum = s_.cast("rounded", y, s_.dtype);
   if (s_.dtype == DType::kF8E5M2) {
     // A rounding to f8 makes an infinity finite, but not where there is no update.
