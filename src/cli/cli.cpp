@@ -337,7 +337,7 @@ void add_diff(CLI::App& app, DiffCommand& c) {
                           "fusec diff base/ head/ --markdown > comment.md\n"
                           "git show HEAD:model.fusion.json | fusec diff - model.fusion.json --brief\n"
                           "Exit: 0 same, 1 they differ (with --fail-on: by one of its rules), 2 trouble");
-  sub.add_option("sides", c.sides, "Two of: graph file, report, folder that compile wrote; one may be - for stdin")->type_name("A B");
+  sub.add_option("sides", c.sides, "Two of: graph file, report, folder that compile wrote one graph to, manifest; one may be - for stdin")->type_name("A B");
   add_dim(sub, c.dims);
   add_arch(sub, [&c](const std::string& arch) { c.arch = arch; });
   value(sub, "--only", "SECTION", "Compare and show one section: graph, segments or cost", [&c](const std::string& text) {
@@ -364,7 +364,7 @@ void add_bench_diff(CLI::App& app, BenchDiffCommand& c) {
       ->type_name("OLD NEW");
   value(sub, "--threshold", "PCT", "A change of the median below this is none (default 3)",
         [&c](const std::string& text) { c.threshold = parse_percent("--threshold", text); });
-  sub.add_flag("--allow-missing", c.allow_missing, "A graph that only one file has is no trouble");
+  sub.add_flag("--allow-missing", c.allow_missing, "A graph that OLD has and NEW lacks is no trouble");
   sub.add_flag("--json", c.json, "JSON on stdout");
 }
 
