@@ -82,7 +82,9 @@ std::vector<OptionPage> options_of(const CommandPages& pages, const CommandPage&
 
 std::string first_sentence(const std::string& help) {
   const size_t end = std::min({help.find(';'), help.find(". "), help.find(" (default"), help.size()});
-  return help.substr(0, end);
+  const std::string text = help.substr(0, end);
+  const size_t open = text.rfind(" (");
+  return open != std::string::npos && text.find(')', open) == std::string::npos ? text.substr(0, open) : text;  // (cut inside it)
 }
 
 // --- bash ----------------------------------------------------------------------------------------------------------------

@@ -87,7 +87,7 @@ std::string times(const BenchRecord& r) { return line("%.2f [%.2f, %.2f]", r.med
 
 nlohmann::ordered_json record_json(const std::optional<BenchRecord>& r) {
   if (!r) return {};
-  return {{"device", r->device}, {"median", r->median}, {"q1", r->q1}, {"q3", r->q3}, {"min", r->min}, {"n", r->n}};
+  return {{"device", r->device}, {"median", r->median}, {"q1", r->q1}, {"q3", r->q3}, {"min", r->min}, {"n", static_cast<int64_t>(r->n)}};
 }
 
 }  // namespace
