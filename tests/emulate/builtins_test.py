@@ -102,7 +102,7 @@ class Program:
     """What emulate.execute needs of a program."""
 
     def __init__(self, name, count):
-        self.name = name
+        self.name, self.deterministic = name, False
         self.inputs, self.sizes, self.values = [], [], {}
         self.outputs = [{"name": "out", "dtype": "i32", "shape": [count], "strides": [1]}]
         self.manifest = {"workspace": {"buffers": []}, "launches": [], "graph": {"ops": []}}
