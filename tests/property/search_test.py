@@ -27,7 +27,7 @@ def main():
         os.chmod(wrong, 0o755)
         keep = pathlib.Path(folder) / "failed"
         done = subprocess.run(
-            [sys.executable, HERE / "random_graphs.py", wrong, "--device", "emulate", "--seed", "1", "--count", "60", "--stop-at", "1", "--elementwise", "--jobs", "2", "--tools", tools, "--keep", keep],
+            [sys.executable, HERE / "random_graphs.py", wrong, "--device", "emulate", "--seed", "1", "--count", "60", "--stop-at", "1", "--batch", "1", "--elementwise", "--jobs", "2", "--tools", tools, "--keep", keep],
             stdout=subprocess.PIPE, text=True,
         )
         print(done.stdout)
