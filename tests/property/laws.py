@@ -133,7 +133,7 @@ def make_variant(fusec, graph, rng, work, seen):
 
 # --- cuts: the same graph in other kernels -----------------------------------------------------------------------------------------------
 
-CUTS = 2
+CUTS = 1
 
 
 def make_cuts(fusec, graph, seed, work, arch, rewritten):
