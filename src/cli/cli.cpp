@@ -337,7 +337,8 @@ void add_diff(CLI::App& app, DiffCommand& c) {
                           "fusec diff base/ head/ --markdown > comment.md\n"
                           "git show HEAD:model.fusion.json | fusec diff - model.fusion.json --brief\n"
                           "Exit: 0 same, 1 they differ (with --fail-on: by one of its rules), 2 trouble");
-  sub.add_option("sides", c.sides, "Two of: graph file, report, folder that compile wrote one graph to, manifest; one may be - for stdin")->type_name("A B");
+  sub.add_option("sides", c.sides, "Two of: graph file, report, folder that compile wrote one graph to, manifest; one may be - for stdin")
+      ->type_name("A B");
   add_dim(sub, c.dims);
   add_arch(sub, [&c](const std::string& arch) { c.arch = arch; });
   value(sub, "--only", "SECTION", "Compare and show one section: graph, segments or cost", [&c](const std::string& text) {

@@ -66,7 +66,8 @@ std::string footer_text(const std::string& footer) {
 constexpr const char* kExitStatus =
     ".SH EXIT STATUS\n"
     ".TP\n0\ndone\n"
-    ".TP\n1\nthe answer is no: diff found what it was to fail on, bench-diff a slower graph, \\-\\-verify a difference, check \\-\\-strict a warning\n"
+    ".TP\n1\nthe answer is no: diff found what it was to fail on, bench-diff a slower graph, \\-\\-verify a difference, check \\-\\-strict "
+    "a warning\n"
     ".TP\n2\nbad usage or bad input\n"
     ".TP\n3\nno usable GPU, driver or NVRTC\n"
     ".TP\n4\nthe GPU or its compiler refused what fusec generated, or an index was out of range at run time\n"

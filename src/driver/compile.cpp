@@ -16,12 +16,8 @@ namespace {
 
 // --- the passes ----------------------------------------------------------------------------------------------------------
 
-enum class Needed : uint8_t {
-  kAlways,
-  kOptional,
-  kWhenRelaxed,
-  kWhenDeterministic
-};  // optional ones are subject to --skip and --pass-limit
+// Optional ones are subject to --skip and --pass-limit.
+enum class Needed : uint8_t { kAlways, kOptional, kWhenRelaxed, kWhenDeterministic };
 
 struct Pass {
   std::string_view name;

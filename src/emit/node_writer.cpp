@@ -35,6 +35,16 @@ NodeWriter::NodeWriter(const Graph& graph, const Kernel& kernel, const Part& par
     for (const Tile::Staged& s : part_.tile->staged) staged_[s.load.index] = &s;
 }
 
+void NodeWriter::classify() {
+  const size_t n = part_.nodes.size();
+  const std::vector<bool> free_u = repeats_ ? independent_nodes(part_, part_.serial) : std::vector<bool>(n, true);
+  const std::vector<bool> free_lane = part_.lane.valid() ? independent_nodes(part_, part_.lane) : std::vector<bool>(n, true);
+  for (size_t i = 0; i < n; ++i) {
+    in_u_.push_back(!free_u[i]);
+    in_lane_.push_back(!free_lane[i]);
+  }
+}
+
 void NodeWriter::prepare() {
   bounds_ = magnitude_bounds(graph_, part_);
   sine_partner_.resize(part_.nodes.size());
@@ -353,6 +363,21 @@ void NodeWriter::declare_repeated(size_t i) {
   } else {
     line(type_of(i) + (" " + names_[i]) + count + (in_lane_[i] ? "[" + lanes + "];" : ";"));
   }
+}
+
+void NodeWriter::write_item_loads(const std::string& begin, const std::string& end, const std::string& from) {
+  const std::string item = names_[part_.list->item.index], ahead = std::to_string(part_.list->ahead);
+  line("int " + item + "[" + ahead + "];");
+  line("#pragma unroll");
+  line("for (int u = 0; u < " + ahead + "; ++u) " + item + "[u] = " + begin + " + u < " + end + " ? " + from + " + " + begin +
+       " + u] : -1;");
+  write_loads(true, [](size_t) { return true; }, [&] { open_items(); });
+}
+
+void NodeWriter::open_items() {
+  line("#pragma unroll");
+  open("for (int u = 0; u < " + std::to_string(part_.list->ahead) + "; ++u) {");
+  line("if (" + names_[part_.list->item.index] + "[u] < 0) continue;");
 }
 
 // Each level's loads in a repetition of their own: they are in flight together.

@@ -27,6 +27,8 @@ class NodeWriter {
   NodeWriter(const Graph& graph, const Kernel& kernel, const Part& part, const std::vector<std::string>& buffer_names, bool contract,
              NameScope scope, std::string indent);
   ~NodeWriter() = default;
+  // Sets in_u_ by what depends on the part's serial variable (on any, where it has none), and in_lane_.
+  void classify();
   // To be called when in_u_ and in_lane_ are set, before any text is asked for.
   void prepare();
 
@@ -87,6 +89,10 @@ class NodeWriter {
                    const std::function<void(NodeId)>& write = {});
   void write_early(int level, bool in_u, const std::function<bool(size_t)>& wanted);
   void declare_repeated(size_t i);
+  // Declares the next items of a list, `from`[`begin` + u] as far as they stand before `end`, and loads what they need.
+  void write_item_loads(const std::string& begin, const std::string& end, const std::string& from);
+  // Opens the repetition over the items that are there.
+  void open_items();
   void write_scope(const Scope& scope);
   void write_lanes(const Scope& scope, const std::vector<const Store*>& stores);
 

@@ -19,14 +19,8 @@ class PartWriter : NodeWriter {
   PartWriter(const Graph& graph, const Kernel& kernel, const Part& part, const std::vector<std::string>& buffer_names, bool contract,
              NameScope scope, std::string indent)
       : NodeWriter(graph, kernel, part, buffer_names, contract, std::move(scope), std::move(indent)) {
-    const size_t n = part.nodes.size();
     repeats_ = part.unroll > 1 || part.list;  // (a list has its u also where it is one)
-    const std::vector<bool> free_u = repeats_ ? independent_nodes(part, part.serial) : std::vector<bool>(n, true);
-    const std::vector<bool> free_lane = part.lane.valid() ? independent_nodes(part, part.lane) : std::vector<bool>(n, true);
-    for (size_t i = 0; i < n; ++i) {
-      in_u_.push_back(!free_u[i]);
-      in_lane_.push_back(!free_lane[i]);
-    }
+    classify();
     prepare();
     if (part_.table) {
       const Store& store = part_.stores[0];
@@ -110,24 +104,14 @@ class PartWriter : NodeWriter {
 
   void write_items(const std::string& next) {
     const Node& sum = part_.nodes[part_.list->sum];
-    const std::string item = names_[part_.list->item.index], ahead = std::to_string(part_.list->ahead), filled = scope_.take("filled");
-    const std::string slots = std::to_string(part_.list->slots), count = ref(sum.in[2]);
+    const std::string ahead = std::to_string(part_.list->ahead), slots = std::to_string(part_.list->slots), count = ref(sum.in[2]);
+    const std::string filled = scope_.take("filled");
     line("// The updates of this row, " + ahead + " at a time.");
     line("const int " + filled + " = " + count + " < " + slots + " ? " + count + " : " + slots + ";");
     open("for (int " + next + " = 0; " + next + " < " + filled + "; " + next + " += " + ahead + ") {");
-    line("int " + item + "[" + ahead + "];");
-    line("#pragma unroll");
-    line("for (int u = 0; u < " + ahead + "; ++u) " + item + "[u] = " + next + " + u < " + filled + " ? " + buffers_[sum.buffer.index] +
-         "[" + index_text(part_.space, sum.index, wide()) + " + " + next + " + u] : -1;");
-    auto all = [](size_t) { return true; };
-    auto each = [&] {
-      line("#pragma unroll");
-      open("for (int u = 0; u < " + ahead + "; ++u) {");
-      line("if (" + item + "[u] < 0) continue;");
-    };
-    write_loads(true, all, each);
-    each();
-    write_scope({true, all, {}, {list_sum_ + " += " + ref(sum.in[1]) + ";"}});
+    write_item_loads(next, filled, buffers_[sum.buffer.index] + "[" + index_text(part_.space, sum.index, wide()));
+    open_items();
+    write_scope({true, [](size_t) { return true; }, {}, {list_sum_ + " += " + ref(sum.in[1]) + ";"}});
     close();
     close();
   }

@@ -16,12 +16,7 @@ class RestWriter : NodeWriter {
              NameScope scope, std::string indent)
       : NodeWriter(graph, kernel, part, buffer_names, contract, std::move(scope), std::move(indent)), store_(part_.stores[0]) {
     repeats_ = true;
-    const std::vector<bool> free_u = independent_nodes(part_, part_.serial);
-    const std::vector<bool> free_lane = part_.lane.valid() ? independent_nodes(part_, part_.lane) : std::vector<bool>(free_u.size(), true);
-    for (size_t i = 0; i < free_u.size(); ++i) {
-      in_u_.push_back(!free_u[i]);
-      in_lane_.push_back(!free_lane[i]);
-    }
+    classify();
     prepare();
     for (size_t i = 0; i < in_u_.size(); ++i) used_later_[i] = used_later_[i] || !in_u_[i];
     row_ = scope_.take("row"), sum_ = scope_.take("sum"), left_ = scope_.take("left"), begin_ = scope_.take("begin");
@@ -64,21 +59,11 @@ class RestWriter : NodeWriter {
   }
 
   void write_items() {
-    const std::string item = names_[part_.list->item.index], ahead = number(part_.list->ahead);
-    line("int " + item + "[" + ahead + "];");
-    line("#pragma unroll");
-    line("for (int u = 0; u < " + ahead + "; ++u) " + item + "[u] = " + begin_ + " + u < " + left_ + " ? " + rest() + "[1 + " + begin_ +
-         " + u] : -1;");
     auto all = [](size_t) { return true; };
-    auto each_item = [&] {
-      line("#pragma unroll");
-      open("for (int u = 0; u < " + ahead + "; ++u) {");
-      line("if (" + item + "[u] < 0) continue;");
-    };
     write_loads(false, all, {});
     write_scope({false, all, {}, {}});
-    write_loads(true, all, each_item);
-    each_item();
+    write_item_loads(begin_, left_, rest() + "[1");
+    open_items();
     open("if (!any || " + row_ + " != " + ref(part_.list->row) + ") {");
     flush();
     line(row_ + " = " + ref(part_.list->row) + ";");

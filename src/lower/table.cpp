@@ -41,10 +41,6 @@ int64_t loaded_bytes(const Part& part) {
   return bytes;
 }
 
-}  // namespace
-
-namespace {
-
 // A table that holds the whole target, in slices where it must; or none.
 std::optional<Table> whole_table(const Target& target, int64_t size, DType dtype, const Part& part, int64_t updates, bool always) {
   Table table;
