@@ -227,8 +227,12 @@ std::string NodeWriter::value_text(const Node& n) {
   }
   switch (n.kind) {
     case Node::kOp:
-      if (graph_[n.op].kind == OpKind::kDiv && n.dtype == DType::kF32 && reciprocals_.contains(n.in[1].index))
-        return "fs_divide(" + operands[0] + ", " + operands[1] + ", " + reciprocals_.at(n.in[1].index) + ")";
+      if (graph_[n.op].kind == OpKind::kDiv && n.dtype == DType::kF32) {
+        const auto known = divisors_.find({n.in[1], n.coarse});
+        if (n.coarse) return (known != divisors_.end() ? known->second : "fs_Divisor(" + operands[1] + ")") + ".divide(" + operands[0] + ")";
+        if (known != divisors_.end()) return "fs_divide(" + operands[0] + ", " + operands[1] + ", " + known->second + ")";
+      }
+      if (n.coarse && graph_[n.op].kind == OpKind::kExp) return "fs_exp_coarse(" + operands[0] + ")";
       return op_text(graph_, graph_[n.op], operands, dtypes, contract_);
     case Node::kSelect:
       return guard_text(part_.space, n.guard, wide()) + " ? " + operands[0] + " : " + operands[1];
@@ -435,8 +439,10 @@ void NodeWriter::write_scope(const Scope& scope) {
     if (lanes) in_lanes.push_back(s);
     else write_scalar_store(*s);
   }
-  if (part_.lane.valid()) return write_lanes(scope, in_lanes);
-  for (const std::string& statement : scope.statements) line(statement);
+  if (part_.lane.valid()) write_lanes(scope, in_lanes);
+  else
+    for (const std::string& statement : scope.statements) line(statement);
+  for (const std::string& statement : scope.after_lanes) line(statement);
 }
 
 void NodeWriter::write_lanes(const Scope& scope, const std::vector<const Store*>& stores) {

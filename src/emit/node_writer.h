@@ -37,7 +37,8 @@ class NodeWriter {
     bool in_u = false;
     std::function<bool(size_t)> wanted;
     std::vector<const Store*> stores;
-    std::vector<std::string> statements;  // for every lane, after the nodes
+    std::vector<std::string> statements;   // for every lane, after the nodes
+    std::vector<std::string> after_lanes;  // for all lanes at once
   };
 
   bool wide() const { return part_.wide_index; }
@@ -116,8 +117,9 @@ class NodeWriter {
   std::vector<bool> early_;  // an index that a load waits for, or part of one
   std::vector<int> level_;
   int levels_ = 0;
-  std::map<uint32_t, std::string> reciprocals_;  // f32 values by which much is divided: the name of what fs_divide takes
-  std::set<uint32_t> kept_;                      // in the repetition, declared before it: [u], [u][lane]
+  // f32 values by which much is divided, and whether coarsely: the name of what fs_divide takes, or of an fs_Divisor.
+  std::map<std::pair<NodeId, bool>, std::string> divisors_;
+  std::set<uint32_t> kept_;  // in the repetition, declared before it: [u], [u][lane]
 };
 
 }  // namespace fusec

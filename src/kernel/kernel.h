@@ -43,6 +43,7 @@ struct Node {
   Index index;
   std::vector<Index> guard;  // all ≥ 0
   uint32_t accumulator = 0, result = 0;
+  bool coarse = false;  // kOp: its result is only seen rounded to 16 bits, and is not exact anyway
   Size extent;         // kChecked
   uint32_t check = 0;  // kChecked: 1 + position in Program::checks; `index` is the element's number in the index operand
 };
