@@ -700,6 +700,7 @@ __device__ __forceinline__ void fs_claim_slot(int* counts, int* slots, int* rest
 }
 )"},
     {"fs_pairs_bf16", R"(struct fs_pairs_bf16 {
+  static __device__ __forceinline__ float widen(__nv_bfloat16 x) { return __bfloat162float(x); }
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
   static __device__ __forceinline__ unsigned greater(unsigned a, unsigned b) { asm("max.NaN.bf16x2 %0, %0, %1;" : "+r"(a) : "r"(b)); return a; }
   static __device__ __forceinline__ unsigned less(unsigned a, unsigned b) { asm("min.NaN.bf16x2 %0, %0, %1;" : "+r"(a) : "r"(b)); return a; }
@@ -707,6 +708,7 @@ __device__ __forceinline__ void fs_claim_slot(int* counts, int* slots, int* rest
 };
 )"},
     {"fs_pairs_f16", R"(struct fs_pairs_f16 {
+  static __device__ __forceinline__ float widen(__half x) { return __half2float(x); }
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
   static __device__ __forceinline__ unsigned greater(unsigned a, unsigned b) { asm("max.NaN.f16x2 %0, %0, %1;" : "+r"(a) : "r"(b)); return a; }
   static __device__ __forceinline__ unsigned less(unsigned a, unsigned b) { asm("min.NaN.f16x2 %0, %0, %1;" : "+r"(a) : "r"(b)); return a; }
@@ -726,10 +728,10 @@ __device__ __forceinline__ float fs_extreme_of(const Vec<T, N>& v) {
   most = Greatest ? Pairs::greater(most, turned) : Pairs::less(most, turned);
   T one;
   memcpy(&one, &most, sizeof one);
-  return (float)one;
+  return Pairs::widen(one);
 #else
-  float most = (float)v.at[0];
-  for (int k = 1; k < N; ++k) most = Greatest ? fs_maximum(most, (float)v.at[k]) : fs_minimum(most, (float)v.at[k]);
+  float most = Pairs::widen(v.at[0]);
+  for (int k = 1; k < N; ++k) most = Greatest ? fs_maximum(most, Pairs::widen(v.at[k])) : fs_minimum(most, Pairs::widen(v.at[k]));
   return most;
 #endif
 }

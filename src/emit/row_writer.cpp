@@ -124,12 +124,13 @@ class RowWriter : NodeWriter {
   void open_rows() {
     const std::string type = index_type(), rows = number(sweep_.rows);
     write_member();
+    if (sweep_.split > 1) write_chunk();
     declare_columns();
     if (takes_turns() && !sweep_.accumulators.empty()) line("unsigned turn = 0;  // of two sets of shared states");
     load_for_all_rows();
     prefetch();
     const std::string cast = wide() ? "(long long)" : "";
-    open("for (" + type + " begin_row = " + cast + "blockIdx.x * " + rows + "; begin_row < " + size(rows_) +
+    open("for (" + type + " begin_row = " + cast + block() + " * " + rows + "; begin_row < " + size(rows_) +
          "; begin_row += " + number(int64_t{sweep_.blocks} * sweep_.rows) + ") {");
     declare_row(sweep_.rows == 1 ? "begin_row" : "begin_row" + row_in_block());
     write_row_dims();
@@ -160,11 +161,13 @@ class RowWriter : NodeWriter {
         loads.push_back(NodeId(i));
     if (loads.empty()) return;
     for (NodeId id : loads) declare_load(id, names_[id.index]), held_.insert(id.index);
-    open_positions("member", true);
+    open_positions(first_position_, true);
     for (NodeId id : loads) write_load(id);
     close();
   }
 
+  // The number of a block among those that take the same positions.
+  std::string block() const { return sweep_.split > 1 ? "(blockIdx.x / " + number(sweep_.split) + ")" : "blockIdx.x"; }
   std::string row_in_block() const { return " + threadIdx.x / " + number(sweep_.group); }
 
   bool depends_on_row(size_t i) const {
@@ -189,7 +192,7 @@ class RowWriter : NodeWriter {
     }
     if (next_.empty()) return;
     const std::string first = number(sweep_.rows);
-    write_next_loads(std::string(wide() ? "(long long)" : "") + "blockIdx.x" + (sweep_.rows > 1 ? " * " + first : ""), false);
+    write_next_loads(std::string(wide() ? "(long long)" : "") + block() + (sweep_.rows > 1 ? " * " + first : ""), false);
   }
 
   void write_next_loads(const std::string& row, bool following = true) {
@@ -206,7 +209,7 @@ class RowWriter : NodeWriter {
     for (NodeId id : next_)
       if (const Node& n = part_.nodes[id]; !in_u_[id.index])
         line(names_[id.index] + " = " + buffers_[n.buffer.index] + "[" + index_text(part_.space, n.index, wide()) + "];");
-    open_positions("member", true);
+    open_positions(first_position_, true);
     for (NodeId id : next_)
       if (in_u_[id.index]) write_load(id);
     close();
@@ -234,9 +237,8 @@ class RowWriter : NodeWriter {
         if (!in_u_[id.index]) line(names_[id.index] + " = " + names_of_next_.at(id.index) + ";");
     }
     close();
-    const std::string slot =
-        sweep_.rows == 1 ? "blockIdx.x" : "(blockIdx.x * " + number(sweep_.rows) + " + threadIdx.x / " + number(sweep_.group) + ")";
-    open_positions("member");
+    merge_groups();
+    open_positions(first_position_);
     if (part_.lane.valid()) {
       line("#pragma unroll");
       open("for (int lane = 0; lane < " + number(part_.vector) + "; ++lane) {");
@@ -245,11 +247,37 @@ class RowWriter : NodeWriter {
       const Column& column = sweep_.columns[c];
       const Size each = positions_ * Size(part_.lane.valid() ? part_.vector : 1);
       const std::string cast = column.accumulator.dtype == DType::kI64 ? "(long long)" : "";
-      line(buffers_[column.accumulator.partials.index] + "[" + slot + " * " + size(each) + " + " +
+      line(buffers_[column.accumulator.partials.index] + "[" + block() + " * " + size(each) + " + " +
            index_text(part_.space, column.index, wide()) + "] = " + cast + column_state(c) + ".value;");
     }
     if (part_.lane.valid()) close();
     close();
+  }
+
+  // Of a block's groups, the first takes in the states of the others.
+  void merge_groups() {
+    if (sweep_.rows == 1) return;
+    const std::string threads = number(kernel_.block), group = number(sweep_.group);
+    const std::string lanes = number(part_.lane.valid() ? part_.vector : 1), place = part_.lane.valid() ? "u * " + lanes + " + lane" : "u";
+    auto other = [&](size_t c) { return names_of_columns_[c] + "_of_group[" + place + "]"; };
+    auto for_states = [&](const std::function<std::string(size_t)>& statement) {
+      line("#pragma unroll");
+      open("for (int u = 0; u < " + number(sweep_.steps) + "; ++u) {");
+      if (part_.lane.valid()) line("#pragma unroll"), open("for (int lane = 0; lane < " + lanes + "; ++lane) {");
+      for (size_t c = 0; c < sweep_.columns.size(); ++c) line(statement(c));
+      if (part_.lane.valid()) close();
+      close();
+    };
+    for (size_t c = 0; c < sweep_.columns.size(); ++c)
+      line("__shared__ " + state_type(sweep_.columns[c].accumulator) + " " + names_of_columns_[c] + "_of_group[" + number(sweep_.steps) +
+           " * " + lanes + "][" + threads + "];");
+    for_states([&](size_t c) { return other(c) + "[threadIdx.x] = " + column_state(c) + ";"; });
+    line("__syncthreads();");
+    line("if (threadIdx.x >= " + group + ") return;");
+    for_states([&](size_t c) {
+      return "for (int g = " + group + "; g < " + threads + "; g += " + group + ") " + column_state(c) + ".merge(" + other(c) +
+             "[threadIdx.x + g]);";
+    });
   }
 
   std::string column_state(size_t c) const { return names_of_columns_[c] + "[u]" + (part_.lane.valid() ? "[lane]" : ""); }
@@ -268,6 +296,12 @@ class RowWriter : NodeWriter {
     end_ = "end";
   }
 
+  // What is loaded may be written by another thread.
+  bool overlaps() const {
+    return std::any_of(kernel_.buffers.begin(), kernel_.buffers.end(),
+                       [](const Buffer& b) { return b.may_overlap || (b.read && b.written); });
+  }
+
   // Opens the repetition over the positions `begin` + u · reach, up to the last one. To load: beyond it that one again, so that all loads
   // are in flight together.
   void open_positions(const std::string& begin, bool loads = false) {
@@ -278,7 +312,7 @@ class RowWriter : NodeWriter {
     const int64_t whole = loops() || sweep_.split > 1 ? 0 : positions_.value() / sweep_.group;  // repetitions of all threads
     if (whole_rounds()) {
       line("const " + type + " p = " + at + ";");
-    } else if (loads) {
+    } else if (loads && !overlaps()) {
       line("const " + type + " q = " + at + ", p = " + (whole > 0 ? "u < " + number(whole) + " || " : "") + "q < " + bound +
            " ? q : " + bound + " - 1;");
     } else {
@@ -380,7 +414,7 @@ class RowWriter : NodeWriter {
           names_[id.index] + "_held[p" + (end_.empty() && first_position_ == "member" ? "" : " - (first - member)") + "]";
       if (is_staged(id) && held_.contains(id.index)) return line(names_[id.index] + "[u] = " + place + ";");
       write_load(id);
-      const std::string condition = whole_rounds() ? "" : "if (q == p) ";
+      const std::string condition = whole_rounds() || overlaps() ? "" : "if (q == p) ";
       if (is_staged(id)) line(condition + place + " = " + names_[id.index] + "[u];"), held_.insert(id.index);
     };
     write_loads(true, wanted, [&] { open_positions(begin, true); }, write);
@@ -528,7 +562,7 @@ class RowWriter : NodeWriter {
     for (size_t k = 0; k < sweep_.accumulators.size(); ++k)
       if (sweep_of(sweep_.accumulators[k]) == q) complete.push_back(k);
     write_merges(complete);
-    if (sweep_.split > 1 && !sweep_.cluster) merge_blocks();
+    if (sweep_.split > 1 && !sweep_.cluster && sweep_.columns.empty()) merge_blocks();
     for (size_t i = 0; i < part_.nodes.size(); ++i) {
       const Node& n = part_.nodes[NodeId(i)];
       if (n.kind == Node::kReduce && phase_[i] == q + 1) write_result(NodeId(i));
@@ -620,7 +654,7 @@ std::string emit_rows(const Graph& graph, const Kernel& kernel, const Part& part
 
 std::string emit_tickets(const Kernel& kernel) {
   const Part& part = kernel.parts[0];
-  if (!part.sweep || part.sweep->split == 1 || part.sweep->cluster) return "";
+  if (!part.sweep || part.sweep->split == 1 || part.sweep->cluster || part.sweep->blocks > 0) return "";
   const int64_t blocks = part.grid.elems.value() / part.sweep->split;
   return "__device__ unsigned " + kernel.name + "_tickets[" + number(blocks) + "];  // blocks that have finished; 0 between launches\n";
 }

@@ -109,24 +109,65 @@ class Lowering {
     for (OpId op : ops_before(computed, wanted))
       if (is_stage(graph_[op].kind)) lower_stage(id, segment, computed, op, wanted);
     const bool staged = std::any_of(segment.ops.begin(), segment.ops.end(), [&](OpId op) { return is_stage(graph_[op].kind); });
-    if (!staged && lower_columns(id, segment, computed, wanted)) wanted.clear();
+    if (!staged && (lower_columns(id, segment, computed, wanted) ||
+                    (settle_rows_before_columns(id, segment, computed, wanted) && lower_columns(id, segment, computed, wanted))))
+      wanted.clear();
     lower_values(id, computed, std::move(wanted));
     for (size_t k = first; k < kernels_.size(); ++k) protect_aliases(id, k);
     for (size_t k = first; k < kernels_.size(); ++k) program_.launches.push_back(launch_of(graph_, kernels_[k]));
   }
 
-  // Stores values: in as few kernels as can hold them, else one kernel each for the reductions before, whose results alone are stored
-  // in between.
+  // Stores values: in as few kernels as can hold them, else the reductions before first, whose results alone are stored in between.
   void lower_values(uint32_t id, IdVec<ValueId, bool>& computed, std::vector<Destination> wanted) {
     if (wanted.empty() || lower_fused(id, computed, wanted, false)) return;
-    for (OpId op : reductions_before(computed, wanted)) {
-      std::vector<Destination> own;
+    for (std::vector<OpId> ops = next_reductions(computed, wanted); !ops.empty(); ops = next_reductions(computed, wanted))
+      settle(id, computed, ops, wanted);
+    lower_fused(id, computed, wanted, true);
+  }
+
+  // Stores the results of reductions, with those of the same rows in one kernel.
+  void settle(uint32_t id, IdVec<ValueId, bool>& computed, const std::vector<OpId>& ops, std::vector<Destination>& wanted) {
+    std::vector<Destination> own;
+    for (OpId op : ops)
       for (ValueId v : graph_[op].out)
         if (v.valid()) take(id, wanted, v, own);
-      lower_fused(id, computed, own, true);
-      for (const Destination& d : own) computed[d.value] = false;
+    lower_fused(id, computed, own, true);
+    for (const Destination& d : own) computed[d.value] = false;
+  }
+
+  // The reductions on the way to the wanted values that wait for no other one.
+  std::vector<OpId> next_reductions(const IdVec<ValueId, bool>& computed, const std::vector<Destination>& wanted) const {
+    std::vector<OpId> next;
+    std::set<ValueId> waits;  // for a reduction
+    for (OpId op : ops_before(computed, wanted)) {
+      const auto& in = graph_[op].in;
+      const bool later = std::any_of(in.begin(), in.end(), [&](const Operand& o) { return o.is_value() && waits.contains(o.value); });
+      const bool reduces = info(graph_[op].kind).category == OpCategory::kReduction;
+      if (reduces && !later) next.push_back(op);
+      if (reduces || later) waits.insert(graph_[op].out.begin(), graph_[op].out.end());
     }
-    lower_fused(id, computed, wanted, true);
+    return next;
+  }
+
+  // Where rows are too wide for one block to keep the states of all their columns: the reductions of rows come first.
+  bool settle_rows_before_columns(uint32_t id, const Segment& segment, IdVec<ValueId, bool>& computed, std::vector<Destination>& wanted) {
+    const ColumnPlan plan = plan_columns(graph_, segment, computed, values_of(wanted));
+    if (plan.columns.empty()) return false;
+    bool any = false;
+    while (true) {
+      std::vector<OpId> ops = next_reductions(computed, wanted);
+      std::erase_if(ops, [&](OpId op) { return std::find(plan.columns.begin(), plan.columns.end(), op) != plan.columns.end(); });
+      if (ops.empty()) return any;
+      settle(id, computed, ops, wanted);
+      any = true;
+    }
+  }
+
+  static std::vector<ValueId> values_of(const std::vector<Destination>& places) {
+    std::vector<ValueId> values;
+    for (const Destination& d : places)
+      if (std::find(values.begin(), values.end(), d.value) == values.end()) values.push_back(d.value);
+    return values;
   }
 
   std::vector<OpId> reductions_before(const IdVec<ValueId, bool>& computed, const std::vector<Destination>& wanted) const {
@@ -404,10 +445,7 @@ class Lowering {
   // Reductions over the leading dims that one pass over the rows of their operands can serve beside what is stored of these rows. What
   // waits for their results comes in a second kernel. False, and nothing done, where there are none.
   bool lower_columns(uint32_t id, const Segment& segment, const IdVec<ValueId, bool>& computed, const std::vector<Destination>& wanted) {
-    std::vector<ValueId> roots;
-    for (const Destination& d : wanted)
-      if (std::find(roots.begin(), roots.end(), d.value) == roots.end()) roots.push_back(d.value);
-    const ColumnPlan plan = plan_columns(graph_, segment, computed, roots);
+    const ColumnPlan plan = plan_columns(graph_, segment, computed, values_of(wanted));
     if (plan.columns.empty()) return false;
     auto part_of = [&](const std::vector<ValueId>& values) {
       std::vector<Destination> some;
@@ -429,7 +467,7 @@ class Lowering {
         std::map<OpId, Partial> partials;
         for (size_t c = 0; c < plan.columns.size(); ++c) {
           const Accumulator& a = sweep.columns[c].accumulator;
-          partials[plan.columns[c]] = {kernel.buffers[a.partials].arg, a.dtype, Size(int64_t{sweep.blocks} * sweep.rows)};
+          partials[plan.columns[c]] = {kernel.buffers[a.partials].arg, a.dtype, Size(sweep.blocks)};
         }
         add_kernel(std::move(kernel));
         FUSEC_CHECK(lower_fused(id, computed, part_of(plan.column_roots), true, partials), "the results of columns have no kernel");
@@ -461,10 +499,6 @@ class Lowering {
     if (!alone && (rows.refused.valid() || few)) return false;
     FUSEC_CHECK(!rows.refused.valid(), "no schedule for '" + (rows.refused.valid() ? graph_.name_of(rows.refused) : "") + "'");
     std::vector<Kernel> swept = schedule_parts_by_rows(rows, kernel, scratch);
-    if (!alone && std::any_of(swept.begin(), swept.end(), reads_once_more)) {
-      program_.workspace.resize(workspace_before);
-      return false;
-    }
     // Where a row cannot be held, a sweep less is worth more arithmetic.
     auto reschedule = [&] {
       program_.workspace.resize(workspace_before);
@@ -496,16 +530,6 @@ class Lowering {
       schedule_rows(graph_, target_, scratch, kernels.back());
     }
     return kernels;
-  }
-
-  // Rows that only a cluster can hold, to reduce them once: reading them again after a kernel of reductions is faster (measured: a batch
-  // norm of 200,704 positions 118 µs so).
-  static bool reads_once_more(const Kernel& kernel) {
-    const Part& part = kernel.parts[0];
-    const std::vector<int> phase = phases(part);
-    return part.sweep->cluster && std::all_of(part.sweep->accumulators.begin(), part.sweep->accumulators.end(), [&](const Accumulator& a) {
-             return a.kind == Accumulator::kDeviations || phase[a.operand.index] == 0;
-           });
   }
 
   static bool reads_for_deviations(const Kernel& kernel) {

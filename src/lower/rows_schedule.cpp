@@ -22,13 +22,14 @@ constexpr int64_t kReservedBytes = 1024;            // of shared memory a block:
 constexpr int kMaxColumns = 32;                     // threads along the rows, where the lane runs over them
 constexpr int64_t kBlocksWanted = 16;               // on a multiprocessor, before blocks stop sharing rows
 constexpr int64_t kColumnBytes = 64;                // of states that a thread keeps for its positions
+constexpr int64_t kColumnThreadBytes = 160;         // of those and of loads
 constexpr int kColumnBlock = 512;
 constexpr int64_t kLeastSkewedVectors = 8;  // in a row
 constexpr int kWideEnough = 4;              // lanes, for rows to do without skewed vectors
 constexpr int64_t kShortColumn = 1024, kLineBytes = 128;
 constexpr double kFilled = 0.9;  // of the multiprocessors, at least, before blocks share rows
 constexpr int64_t kMaxSplit = 4096;
-constexpr int64_t kThreadsWanted = 1024;
+constexpr int64_t kThreadsWanted = 1024, kThreadsOfStreams = 1536;
 constexpr int64_t kInlinePositions = 16;  // that one thread reduces alone
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -191,7 +192,23 @@ bool too_few_rows(const Part& part, const Target& target) {
   return rows * 4 < target.multiprocessors && rows * positions > int64_t{1} << 18;
 }
 
-// Each block takes one row after another, its threads always the same positions.
+// What a thread keeps for one step of a row, in bytes of registers, beside states: the loads of two rows, of which one is on the way, and
+// what all rows share.
+int64_t loaded_bytes_of_step(const Part& part, bool ahead) {
+  const std::vector<bool> along = along_row(part);
+  int64_t bytes = 0;
+  for (size_t i = 0; i < part.nodes.size(); ++i) {
+    const Node& n = part.nodes[NodeId(i)];
+    if (n.kind != Node::kLoad || !along[i]) continue;
+    const bool by_row = std::any_of(part.dims.begin(), part.dims.end(), [&](AtomId v) { return part.space.depends_on(n.index, v); });
+    const bool lanes = part.lane.valid() && part.space.depends_on(n.index, part.lane);
+    bytes += std::max(4, bytes_of(n.dtype) * (lanes ? part.vector : 1)) * (by_row && ahead ? 2 : 1);
+  }
+  return bytes;
+}
+
+// Each block takes one row after another, its threads always the same positions. Without anything that a whole row has to wait for, blocks
+// share a row.
 bool schedule_columns(const Graph& graph, const Target& target, const std::function<KernelArg(const Size&)>& scratch, Kernel& kernel) {
   Part& part = kernel.parts[0];
   Sweep& sweep = *part.sweep;
@@ -205,25 +222,30 @@ bool schedule_columns(const Graph& graph, const Target& target, const std::funct
   const int64_t positions = position_count.value(), rows = typical(part, row_count);
   int64_t state_bytes_of_position = 0;
   for (const Column& c : sweep.columns) state_bytes_of_position += state_bytes(c.accumulator) * part.vector;
-  const int64_t most_steps = std::max<int64_t>(1, kColumnBytes / state_bytes_of_position);
-  sweep.group = static_cast<int>(std::min<int64_t>(kMaxBlock, bit_ceil(positions)));
-  while (sweep.group > kColumnBlock && ceil_div(positions, sweep.group / 2) <= most_steps) sweep.group /= 2;
-  sweep.steps = static_cast<int>(ceil_div(positions, sweep.group));
-  if (sweep.steps > most_steps) return false;
+  const bool waits = !sweep.accumulators.empty();
+  const int64_t step_bytes = state_bytes_of_position + loaded_bytes_of_step(part, waits);
+  const int64_t most_steps = std::max<int64_t>(1, std::min(kColumnBytes / state_bytes_of_position, kColumnThreadBytes / step_bytes));
+  sweep.group = static_cast<int>(std::min<int64_t>(waits ? kMaxBlock : kColumnBlock, bit_ceil(positions)));
+  while (waits && sweep.group > kColumnBlock && ceil_div(positions, sweep.group / 2) <= most_steps) sweep.group /= 2;
+  const int64_t turns = ceil_div(positions, sweep.group);
+  if (waits && turns > most_steps) return false;
+  sweep.steps = static_cast<int>(waits ? turns : part.vector > 1 ? 1 : std::min(turns, most_steps));
+  sweep.split = static_cast<int>(ceil_div(turns, sweep.steps));
   sweep.rows = std::max(1, kColumnBlock / sweep.group);
   kernel.block = sweep.group * sweep.rows;
   sweep.held = true;
   sweep.kept = choose_kept(graph, part, kKeptBytes / 2);
-  kernel.blocks_resident = static_cast<int>(std::max<int64_t>(1, kThreadsWanted / kernel.block));
-  const int64_t resident = int64_t{kernel.blocks_resident} * target.multiprocessors;
+  kernel.blocks_resident =
+      static_cast<int>(std::max<int64_t>(1, (waits || step_bytes > kKeptBytes / 2 ? kThreadsWanted : kThreadsOfStreams) / kernel.block));
+  const int64_t resident = std::max<int64_t>(1, int64_t{kernel.blocks_resident} * target.multiprocessors / sweep.split);
   sweep.blocks = static_cast<int>(std::clamp<int64_t>(ceil_div(rows, sweep.rows), 1, resident));
   for (Column& c : sweep.columns) {
-    const Size states = position_count * Size(int64_t{part.vector} * sweep.blocks * sweep.rows);
+    const Size states = position_count * Size(int64_t{part.vector} * sweep.blocks);
     Buffer b{scratch(states * Size(state_bytes(c.accumulator))), c.accumulator.dtype, "partial"};
     b.written = true;
     c.accumulator.partials = kernel.buffers.push(std::move(b));
   }
-  part.grid = {Size(sweep.blocks), 1};
+  part.grid = {Size(int64_t{sweep.blocks} * sweep.split), 1};
   name_shared_atoms(part);
   choose_index_width(part);
   return true;
