@@ -197,13 +197,17 @@ class Materializer {
     k.reads = std::move(reads);
   }
 
-  // µs of a kernel's new state; nothing when no schedule holds it.
-  std::optional<double> cost(PlannedKernel& k) {
+  // µs of a kernel's new state; nothing when no schedule holds it. `narrower`: it reads less wide values than it did. Then rows that do
+  // not fit where they could be held may come from memory again: twice the narrow bytes are fewer than the wide ones written and read.
+  std::optional<double> cost(PlannedKernel& k, bool narrower = false) {
     if (k.writes.empty()) return 0;
     k.plan = clusters_.scheduler().plan(k.ops, k.writes);
+    const bool again = !k.plan.ok && narrower;
+    if (again) k.plan = clusters_.scheduler().plan(k.ops, k.writes, true);
     if (!k.plan.ok) return std::nullopt;
     Evaluation e = clusters_.evaluator().evaluate(k.ops, k.writes, k.plan.inline_reductions);
     e.bytes_written += k.plan.partial_bytes;
+    if (again) e.bytes_read *= 2;
     if (limits_refusal(facts_, clusters_.target(), e, k.ops.size()).rule != Rule::kNone) return std::nullopt;
     return kernel_us(e, clusters_.target(), k.plan.parallel);
   }
@@ -233,9 +237,10 @@ class Materializer {
       PlannedKernel& home = home_state(v);
       home.writes.insert(std::lower_bound(home.writes.begin(), home.writes.end(), v), v);
     }
-    double gain = wide_us(kernels_[at].reads) - wide_us(next.reads);
+    const double narrowed_us = wide_us(kernels_[at].reads) - wide_us(next.reads);
+    double gain = narrowed_us;
     auto add = [&](size_t index, PlannedKernel state) {
-      const std::optional<double> us = cost(state);
+      const std::optional<double> us = cost(state, index == at && narrowed_us > 0);
       if (!us) return false;
       gain += us_[index] - *us;
       change.us.push_back(*us);
@@ -345,7 +350,8 @@ class Materializer {
       const std::vector<ValueId> stops = k.reads;
       prune(k, stops);
       for (ValueId v : k.reads) ++reader_count_[v];
-      if (!k.writes.empty()) k.plan = clusters_.scheduler().plan(k.ops, k.writes);
+      if (k.writes.empty()) continue;
+      if (Plan plan = clusters_.scheduler().plan(k.ops, k.writes); plan.ok) k.plan = std::move(plan);
     }
     std::erase_if(kernels_, [](const PlannedKernel& k) { return k.writes.empty(); });
   }
