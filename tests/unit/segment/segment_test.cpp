@@ -117,6 +117,23 @@ TEST_CASE("a long chain is cut at narrow values into full kernels") {
   for (const CastGroup& group : s.cast_groups) CHECK(group.whole);
 }
 
+TEST_CASE("a group of many branches is one kernel, or few that hand on a sum each") {
+  for (const int branches : {900, 2500}) {
+    std::string ops = R"({"op": "cast", "in": ["x"], "dtype": "f32", "out": "u"})", last = "u";
+    for (int k = 0; k < branches; ++k) {
+      const std::string n = std::to_string(k);
+      ops += R"(, {"op": "sub", "in": ["u", )" + n + R"(], "out": "a)" + n + R"("}, {"op": "sin", "in": ["a)" + n + R"("], "out": "b)" + n +
+             R"("}, {"op": "add", "in": [")" + last + R"(", "b)" + n + R"("], "out": "c)" + n + "\"}";
+      last = "c" + n;
+    }
+    ops += R"(, {"op": "cast", "in": [")" + last + R"("], "dtype": "bf16", "out": "y"})";
+    const Graph g = graph(R"({"name": "x", "dtype": "bf16", "shape": [65536]})", ops, R"("y")");
+    const Segmentation s = segment_h200(g);
+    CHECK(s.segments.size() <= (branches == 900 ? 1 : 4));
+    CHECK(s.edges.size() + 1 == s.segments.size());
+  }
+}
+
 TEST_CASE("views that would make a value again at too many places cut the kernel") {
   std::string ops, last = "x";
   for (int k = 0; k < 12; ++k) {
