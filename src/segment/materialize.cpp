@@ -15,7 +15,8 @@ namespace {
 constexpr size_t kRegion = 300;            // values considered behind what a kernel reads
 constexpr int64_t kLeastBytes = 64 << 10;  // less is not worth a change
 constexpr double kWideFactor =
-    8;  // what storing a value costs that narrower ones could stand for: only arithmetic without end outweighs it
+    8;                            // what storing a value costs that narrower ones could stand for: only arithmetic without end outweighs it
+constexpr double kWideUs = 0.05;  // and each wide value beyond that, however small: a few numbers are made again
 constexpr double kArithmeticShares[] = {1.0,
                                         0.2};  // instructions hide behind memory to a degree: several guesses, judged by the whole cost
 
@@ -72,7 +73,7 @@ class Materializer {
     int64_t bytes = 0;
     bool wide = false;
     for (ValueId v : k.reads) {
-      if (!facts_.graph[v].def.valid() || facts_.elems(v) == 1) continue;
+      if (!facts_.graph[v].def.valid() || (facts_.elems(v) == 1 && !narrower_[v])) continue;
       crossing.push_back(v);
       bytes += facts_.bytes(v);
       wide |= narrower_[v] != 0;
@@ -165,7 +166,7 @@ class Materializer {
     if (clusters_.floating().floats(def)) return MinCut::kInfinite;
     const size_t home = home_[def];
     if (home >= at) return MinCut::kInfinite;
-    const double us = us_of_bytes(v) * (narrower_[v] ? kWideFactor : 1);
+    const double us = narrower_[v] ? us_of_bytes(v) * kWideFactor + kWideUs : us_of_bytes(v);
     if (facts_.is_output(v)) return us;
     if (writes(kernels_[home], v)) return us * (1 + 1.0 / std::max(1u, reader_count_[v] + (reads_now ? 0 : 1)));
     return 2 * us;
@@ -264,7 +265,7 @@ class Materializer {
   double wide_us(const std::vector<ValueId>& reads) const {
     double us = 0;
     for (ValueId v : reads)
-      if (narrower_[v] && facts_.graph[v].def.valid()) us += (kWideFactor - 1) * us_of_bytes(v);
+      if (narrower_[v] && facts_.graph[v].def.valid()) us += (kWideFactor - 1) * us_of_bytes(v) + kWideUs;
     return us;
   }
 
