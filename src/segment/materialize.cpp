@@ -6,6 +6,7 @@
 
 #include "segment/cast_groups.h"
 #include "segment/min_cut.h"
+#include "support/byte_sum.h"
 #include "support/check.h"
 
 namespace fusec {
@@ -75,7 +76,7 @@ class Materializer {
     for (ValueId v : k.reads) {
       if (!facts_.graph[v].def.valid() || (facts_.elems(v) == 1 && !narrower_[v])) continue;
       crossing.push_back(v);
-      bytes += facts_.bytes(v);
+      add_bytes(bytes, facts_.bytes(v));
       wide |= narrower_[v] != 0;
     }
     if (crossing.empty() || (bytes < kLeastBytes && !wide) || k.plan.kind == SegmentKind::kLibrary) return false;
@@ -207,8 +208,8 @@ class Materializer {
     if (again) k.plan = clusters_.scheduler().plan(k.ops, k.writes, true);
     if (!k.plan.ok) return std::nullopt;
     Evaluation e = clusters_.evaluator().evaluate(k.ops, k.writes, k.plan.inline_reductions);
-    e.bytes_written += k.plan.partial_bytes;
-    if (again) e.bytes_read *= 2;
+    add_bytes(e.bytes_written, k.plan.partial_bytes);
+    if (again) add_bytes(e.bytes_read, e.bytes_read);
     if (limits_refusal(facts_, clusters_.target(), e, k.ops.size()).rule != Rule::kNone) return std::nullopt;
     return kernel_us(e, clusters_.target(), k.plan.parallel);
   }

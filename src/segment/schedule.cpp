@@ -4,6 +4,8 @@
 #include <bit>
 #include <cmath>
 
+#include "support/byte_sum.h"
+
 namespace fusec {
 
 namespace {
@@ -239,7 +241,8 @@ bool Scheduler::by_rows(const Case& c, Plan& plan, bool across) {
   }
   // Reductions across rows share the rows' pass only where they reduce the same elements, or what the rows gave.
   for (OpId a : mapping.outer) {
-    plan.partial_bytes += 2 * static_cast<int64_t>(std::min(mapping.rows, sms)) * facts_.elems(facts_.result(a)) * 4;
+    const double partial = 8 * std::min(mapping.rows, sms) * static_cast<double>(facts_.elems(facts_.result(a)));
+    add_bytes(plan.partial_bytes, static_cast<int64_t>(std::min(partial, 9e18)));
     if (facts_.work(a) == iteration || c.depends[place_[a]]) continue;
     plan.refusal = {Rule::kAxesDiffer, "the axes differ: `" + facts_.graph.name_of(a) + "` reduces other elements than the rows"};
     return false;
@@ -372,7 +375,7 @@ bool Scheduler::one_block(const Case& c, Plan& plan) {
   for (size_t n = 0; n < c.ops.size(); ++n) {
     const ValueId v = facts_.result(c.ops[n]);
     if (std::max(facts_.elems(v), facts_.is_anchor(c.ops[n]) ? facts_.work(c.ops[n]) : 0) > kOneBlockElems) return false;
-    if (facts_.is_anchor(c.ops[n])) held += facts_.bytes(v);
+    if (facts_.is_anchor(c.ops[n])) add_bytes(held, facts_.bytes(v));
   }
   if (held > target_.shared_bytes_per_block) return false;
   plan.parallel = 1.0 / target_.multiprocessors;

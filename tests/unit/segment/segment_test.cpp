@@ -150,6 +150,17 @@ TEST_CASE("views that would make a value again at too many places cut the kernel
   CHECK(s.segments.size() < 8);
 }
 
+TEST_CASE("bytes of the largest tensors add up to the greatest number, not to a negative one") {
+  const Graph g =
+      graph(R"({"name": "x", "dtype": "u8", "shape": [4611686018427387904]}, {"name": "z", "dtype": "u8", "shape": [4611686018427387904]})",
+            R"({"op": "add", "in": ["x", "z"], "out": "y"})", R"("y")");
+  const Segmentation s = segment_h200(g);
+  REQUIRE(s.segments.size() == 1);
+  CostModel model(g, target_for("sm_90"));
+  CHECK(model.cost_of(s.segments[0]).bytes_read == INT64_MAX);
+  CHECK(model.lower_bound_bytes() == INT64_MAX);
+}
+
 TEST_CASE("an in-place update moves what it touches") {
   Graph g = read(
       R"({"version": 1, "name": "g", "inputs": [{"name": "cache", "dtype": "bf16", "shape": [100000, 512]}, {"name": "slot", "dtype": "i64", "shape": [16]},
