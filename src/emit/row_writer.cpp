@@ -120,10 +120,23 @@ class RowWriter : NodeWriter {
     line("const " + std::string(index_type()) + " member = " + first + ";");
   }
 
-  // Columns: their states live longer than a row.
+  // A block takes rows in turns. The states of columns live longer than a row.
   void open_rows() {
-    const std::string type = index_type(), rows = number(sweep_.rows), blocks = number(sweep_.blocks);
+    const std::string type = index_type(), rows = number(sweep_.rows);
     write_member();
+    declare_columns();
+    if (takes_turns() && !sweep_.accumulators.empty()) line("unsigned turn = 0;  // of two sets of shared states");
+    load_for_all_rows();
+    prefetch();
+    const std::string cast = wide() ? "(long long)" : "";
+    open("for (" + type + " begin_row = " + cast + "blockIdx.x * " + rows + "; begin_row < " + size(rows_) +
+         "; begin_row += " + number(int64_t{sweep_.blocks} * sweep_.rows) + ") {");
+    declare_row(sweep_.rows == 1 ? "begin_row" : "begin_row" + row_in_block());
+    write_row_dims();
+    if (!next_.empty()) write_next_loads("begin_row + " + number(int64_t{sweep_.blocks} * sweep_.rows));
+  }
+
+  void declare_columns() {
     for (const Column& c : sweep_.columns) {
       names_of_columns_.push_back(scope_.take(graph_.name_of(c.op) + "_acc"));
       line(state_type(c.accumulator) + " " + names_of_columns_.back() + "[" + number(sweep_.steps) + "]" +
@@ -137,24 +150,13 @@ class RowWriter : NodeWriter {
            initial_text(sweep_.columns[c].accumulator) + ";");
     }
     close();
-    if (takes_turns() && !sweep_.accumulators.empty()) line("unsigned turn = 0;  // of two sets of shared states");
-    load_for_all_rows();
-    prefetch();
-    const std::string cast = wide() ? "(long long)" : "";
-    open("for (" + type + " begin_row = " + cast + "blockIdx.x * " + rows + "; begin_row < " + size(rows_) +
-         "; begin_row += " + number(int64_t{sweep_.blocks} * sweep_.rows) + ") {");
-    const std::string all = sweep_.rows == 1 ? "begin_row" : "begin_row + threadIdx.x / " + number(sweep_.group);
-    declare_row(all);
-    write_row_dims();
-    if (!next_.empty()) write_next_loads("begin_row + " + number(int64_t{sweep_.blocks} * sweep_.rows));
   }
 
   // What is the same for all rows is loaded once.
   void load_for_all_rows() {
     std::vector<NodeId> loads;
     for (size_t i = 0; i < part_.nodes.size(); ++i)
-      if (sweep_.held && !sweep_.skewed && part_.nodes[NodeId(i)].kind == Node::kLoad && in_u_[i] && part_.nodes[NodeId(i)].in.empty() &&
-          !depends_on_row(i))
+      if (sweep_.held && part_.nodes[NodeId(i)].kind == Node::kLoad && in_u_[i] && part_.nodes[NodeId(i)].in.empty() && !depends_on_row(i))
         loads.push_back(NodeId(i));
     if (loads.empty()) return;
     for (NodeId id : loads) declare_load(id, names_[id.index]), held_.insert(id.index);
@@ -162,6 +164,8 @@ class RowWriter : NodeWriter {
     for (NodeId id : loads) write_load(id);
     close();
   }
+
+  std::string row_in_block() const { return " + threadIdx.x / " + number(sweep_.group); }
 
   bool depends_on_row(size_t i) const {
     const Node& n = part_.nodes[NodeId(i)];
@@ -196,7 +200,7 @@ class RowWriter : NodeWriter {
         declare_load(id, names_[id.index]);
         names_of_next_[id.index] = names_[id.index];
       }
-    const std::string inside = row + (sweep_.rows > 1 ? " + threadIdx.x / " + number(sweep_.group) : "");
+    const std::string inside = row + (sweep_.rows > 1 ? row_in_block() : "");
     open("if (const " + std::string(index_type()) + " t = " + inside + "; t < " + size(rows_) + ") {");
     write_row_dims();
     for (NodeId id : next_)
@@ -214,8 +218,7 @@ class RowWriter : NodeWriter {
     const Node& n = part_.nodes[id];
     const std::string type = storage_type(n.dtype), count = "[" + number(sweep_.steps) + "]";
     if (!in_u_[id.index]) return line(type + " " + name + " = {};");
-    line((in_lane_[id.index] ? "Vec<" + type + ", " + number(part_.vector) + "> " : type + " ") + name + count +
-         (in_lane_[id.index] ? " = {};" : ";"));
+    line((in_lane_[id.index] ? vector_type(id.index) : type) + " " + name + count + (in_lane_[id.index] ? " = {};" : ";"));
   }
 
   void close_rows() {
@@ -272,13 +275,15 @@ class RowWriter : NodeWriter {
     open("for (int u = 0; u < " + number(sweep_.steps) + "; ++u) {");
     const std::string at = begin + " + " + (sweep_.group == 1 ? "u" : "u * " + number(sweep_.group)), type = index_type();
     const std::string bound = end_.empty() ? size(positions_) : end_;
+    const int64_t whole = loops() || sweep_.split > 1 ? 0 : positions_.value() / sweep_.group;  // repetitions of all threads
     if (whole_rounds()) {
       line("const " + type + " p = " + at + ";");
     } else if (loads) {
-      line("const " + type + " q = " + at + ", p = q < " + bound + " ? q : " + bound + " - 1;");
+      line("const " + type + " q = " + at + ", p = " + (whole > 0 ? "u < " + number(whole) + " || " : "") + "q < " + bound +
+           " ? q : " + bound + " - 1;");
     } else {
       line("const " + type + " p = " + at + ";");
-      line("if (p >= " + bound + ") break;");
+      line("if (" + (whole > 0 ? "u >= " + number(whole) + " && " : "") + "p >= " + bound + ") break;");
     }
     declare_dims(sweep_.dims, "p");
     if (!sweep_.skewed) return;
@@ -335,9 +340,9 @@ class RowWriter : NodeWriter {
       if (looked_at(a) != a.operand) {
         scope.after_lanes.push_back((in_rounds(a) ? round_state(k) + ".look(" : state(k) + ".add(") + extreme_of_lanes(a) + ");");
       } else {
-        scope.statements.push_back(in_row() + (in_rounds(a) ? round_state(k) + ".look(" + operand_text(a) + ");" : add_text(a, state(k))));
+        scope.statements.push_back(in_rounds(a) ? round_state(k) + ".look(" + operand_text(a) + ");" : add_text(a, state(k)));
       }
-      if (in_rounds(a)) taking.statements.push_back(in_row() + round_state(k) + ".take(" + operand_text(a) + ");");
+      if (in_rounds(a)) taking.statements.push_back(round_state(k) + ".take(" + operand_text(a) + ");");
     }
     for (size_t c = 0; c < sweep_.columns.size(); ++c) {
       const Accumulator& a = sweep_.columns[c].accumulator;
@@ -393,14 +398,12 @@ class RowWriter : NodeWriter {
     for (NodeId id : sweep_.staged) {
       const Node& n = part_.nodes[id];
       const bool lanes = in_lane_[id.index];
-      const std::string type =
-          lanes ? "Vec<" + std::string(storage_type(n.dtype)) + ", " + number(part_.vector) + ">" : storage_type(n.dtype);
+      const std::string type = lanes ? vector_type(id.index) : storage_type(n.dtype);
       line(type + " *" + names_[id.index] + "_held = (" + type + " *)(fs_held" + (offset > 0 ? " + " + number(offset) : "") + ");");
       offset += places * bytes_of(n.dtype) * (lanes ? part_.vector : 1);
     }
   }
 
-  std::string in_row() const { return sweep_.skewed ? "if (" + std::string(lane_condition()) + ") " : ""; }
   std::string round_state(size_t k) const {
     return names_of_accumulators_[k] + "_round" + state(k).substr(names_of_accumulators_[k].size());
   }
@@ -462,7 +465,8 @@ class RowWriter : NodeWriter {
         std::string& name = divisors_[{divisor, coarse}];
         if (!name.empty()) continue;
         name = scope_.take(names_[divisor.index] + (coarse ? "_divisor" : "_inverse"));
-        line(coarse ? "const fs_Divisor " + name + "(" + ref(divisor) + ");" : "const float " + name + " = fs_inverse(" + ref(divisor) + ");");
+        line(coarse ? "const fs_Divisor " + name + "(" + ref(divisor) + ");"
+                    : "const float " + name + " = fs_inverse(" + ref(divisor) + ");");
       }
   }
 
