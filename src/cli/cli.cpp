@@ -460,6 +460,8 @@ void refuse_extras(const CLI::App& app) {
   const std::string where = chosen.empty() ? "fusec" : "fusec " + chosen[0]->get_name();
   if (word.size() > 1 && word[0] == '-') {
     const std::string name = word.substr(0, word.find('='));
+    if (std::find(options.begin(), options.end(), name) != options.end())
+      throw Failure(Exit::kBadInput, "'" + name + "' stands behind the command, as in: " + where + " " + name);
     throw Failure(Exit::kBadInput,
                   "'" + where + "' has no option '" + name + "'" + did_you_mean(name, options) + " ('" + where + " --help' lists them)");
   }

@@ -8,6 +8,7 @@
 #include "emit/report.h"
 #include "parser/write_graph.h"
 #include "runtime/compile_cuda.h"
+#include "support/byte_sum.h"
 #include "support/check.h"
 #include "support/sha256.h"
 
@@ -56,8 +57,8 @@ Manifest manifest_of(const Compilation& compilation, const Target& target) {
   CostModel model(compilation.rewritten, target);
   for (const Segment& segment : compilation.segmentation.segments) {
     const SegmentCost cost = model.cost_of(segment);
-    manifest.segment_bytes.push_back(cost.bytes_read + cost.bytes_written);
-    manifest.bytes += manifest.segment_bytes.back();
+    manifest.segment_bytes.push_back(byte_sum(cost.bytes_read, cost.bytes_written));
+    add_bytes(manifest.bytes, manifest.segment_bytes.back());
   }
   return manifest;
 }

@@ -6,6 +6,7 @@
 #include "driver/what_if.h"
 #include "graph/print.h"
 #include "segment/facts.h"
+#include "support/byte_sum.h"
 #include "support/quantity.h"
 
 namespace fusec {
@@ -97,7 +98,7 @@ SegmentStory Storyteller::segment(uint32_t s) {
     for (ValueId v : graph_[op].out) {
       if (!v.valid() || writer_[v] == s || costs_nothing(op)) continue;
       story.kept_on_chip.push_back(graph_[v].name);
-      story.kept_bytes += facts_.bytes(v);
+      add_bytes(story.kept_bytes, facts_.bytes(v));
     }
   return story;
 }
@@ -142,7 +143,7 @@ GroupStory Storyteller::group(uint32_t g) {
       const DType dtype = graph_[v].dtype;
       if (!is_float(dtype) || bytes_of(dtype) <= narrow) continue;
       if (bytes_of(dtype) > widest) widest = bytes_of(dtype), story.wide_type = name_of(dtype);
-      if (writer_[v] == UINT32_MAX && !costs_nothing(op)) story.kept_bytes += facts_.bytes(v);
+      if (writer_[v] == UINT32_MAX && !costs_nothing(op)) add_bytes(story.kept_bytes, facts_.bytes(v));
     }
   }
   story.again.assign(again.begin(), again.end());
@@ -158,8 +159,8 @@ RemakeStory Storyteller::remake(uint32_t s) {
   Segment stored = segment;
   stored.recomputed.clear();
   const SegmentCost then = model_.cost_of(stored);
-  story.bytes = now.bytes_read + now.bytes_written;
-  story.stored_bytes = then.bytes_read + then.bytes_written;
+  story.bytes = byte_sum(now.bytes_read, now.bytes_written);
+  story.stored_bytes = byte_sum(then.bytes_read, then.bytes_written);
   story.us = now.us;
   story.stored_us = then.us;
   std::set<ValueId> seen;
@@ -169,7 +170,7 @@ RemakeStory Storyteller::remake(uint32_t s) {
       if (!def.valid() || home_[def] == s || !has(s, def) || !seen.insert(o.value).second) continue;
       story.instead_of.push_back(graph_[o.value].name);
       if (writer_[o.value] == UINT32_MAX) {
-        story.stored_bytes += facts_.bytes(o.value);
+        add_bytes(story.stored_bytes, facts_.bytes(o.value));
         story.stored_us += static_cast<double>(facts_.bytes(o.value)) / (target_.bandwidth_gbps * 1e3);
       }
       if (home_[def] > s) story.must = "segment " + std::to_string(home_[def]) + ", its home, runs later";

@@ -1,4 +1,5 @@
 #include "driver/what_if.h"
+#include "support/byte_sum.h"
 
 #include <algorithm>
 #include <set>
@@ -66,11 +67,11 @@ SegmentationTotals totals_of(const Graph& graph, const Segmentation& segmentatio
   totals.segments = segmentation.segments.size();
   for (const Segment& segment : segmentation.segments) {
     const SegmentCost cost = model.cost_of(segment);
-    totals.bytes += cost.bytes_read + cost.bytes_written;
+    add_bytes(totals.bytes, byte_sum(cost.bytes_read, cost.bytes_written));
     totals.us += cost.us;
     totals.recomputed_ops += segment.recomputed.size();
   }
-  for (const Edge& edge : segmentation.edges) totals.edge_bytes += model.bytes_of(edge.value);
+  for (const Edge& edge : segmentation.edges) add_bytes(totals.edge_bytes, model.bytes_of(edge.value));
   for (const CostModel::WideEdge& wide : model.wide_edges(segmentation))
     totals.wide_edges.push_back(graph[segmentation.edges[wide.edge].value].name);
   totals.lower_bound_bytes = model.lower_bound_bytes();

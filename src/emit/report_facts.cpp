@@ -2,6 +2,8 @@
 
 #include <unordered_set>
 
+#include "support/byte_sum.h"
+
 namespace fusec {
 
 namespace {
@@ -51,7 +53,7 @@ ReportFacts gather_report(const Compilation& c, const Target& target) {
     f.inputs = names(segment.inputs);
     f.outputs = names(segment.outputs);
     f.cost = model.cost_of(segment);
-    facts.bytes += f.cost.bytes_read + f.cost.bytes_written;
+    add_bytes(facts.bytes, byte_sum(f.cost.bytes_read, f.cost.bytes_written));
     facts.us += f.cost.us;
     facts.recomputed_ops += static_cast<int64_t>(f.recomputed.size());
     facts.segments.push_back(std::move(f));
@@ -68,7 +70,7 @@ ReportFacts gather_report(const Compilation& c, const Target& target) {
   facts.launches = static_cast<int64_t>(c.program ? c.program->launches.size() : facts.segments.size());
   for (const Edge& e : c.segmentation.edges) {
     facts.edge_value_bytes.push_back(model.bytes_of(e.value));
-    facts.edge_bytes += facts.edge_value_bytes.back();
+    add_bytes(facts.edge_bytes, facts.edge_value_bytes.back());
   }
   facts.narrow_bytes.resize(c.segmentation.edges.size());
   for (const CostModel::WideEdge& wide : model.wide_edges(c.segmentation)) {

@@ -1,5 +1,7 @@
 // Rules of the composite ops and of matrix products.
+#include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "graph/infer.h"
 #include "graph/literal.h"
@@ -47,10 +49,16 @@ bool check_eps(OpRules& rules) {
   return false;
 }
 
+// Throws where the mean and variance of each row pass the 64-bit range: empty rows may be as many as that.
+void check_statistics(const OpRules& rules, const Shape& rows) {
+  element_count(rows) * std::max(bytes_of(DType::kF32), bytes_of(rules.dtype(0)));
+}
+
 bool check_norm(OpRules& rules) {
   if (!check_eps(rules) || !rules.resolve_dims(rules.attrs.dims, rules.rank(0), "dims", 1)) return false;
-  Shape affine;
-  for (int64_t d : rules.attrs.dims) affine.push_back(rules.shape(0)[static_cast<size_t>(d)]);
+  Shape affine, rows = rules.shape(0);
+  for (int64_t d : rules.attrs.dims) affine.push_back(std::exchange(rows[static_cast<size_t>(d)], 1));
+  check_statistics(rules, rows);
   return has_shape(rules, 1, "weight", affine) && has_shape(rules, 2, "bias", affine);
 }
 
@@ -70,6 +78,7 @@ bool check_group_norm(OpRules& rules) {
                        0);
     return false;
   }
+  check_statistics(rules, {rules.shape(0)[0], groups});
   return has_shape(rules, 1, "weight", {channels}) && has_shape(rules, 2, "bias", {channels});
 }
 

@@ -188,6 +188,16 @@ void infer_flip(OpRules& rules) {
   if (rules.resolve_dims(rules.attrs.dims, rules.rank(0), "dims", 0)) give(rules, rules.shape(0));
 }
 
+// Throws where a crop reaches so far beyond its dimension that no 64-bit offset says how far.
+void check_reach(OpRules& rules) {
+  for (size_t d = 0; d < rules.attrs.low.size(); ++d) {
+    Shape reach = rules.shape(0);
+    for (const Size& crop : {rules.attrs.low[d], rules.attrs.high[d]})
+      if (crop.is_constant() && crop.value() < 0) reach[d] = reach[d] - crop;
+    element_count(reach) * bytes_of(rules.dtype(0));
+  }
+}
+
 void infer_pad(OpRules& rules) {
   Attrs& a = rules.attrs;
   if (!per_dimension(rules, a.low.size(), "low") || !per_dimension(rules, a.high.size(), "high")) return;
@@ -204,6 +214,7 @@ void infer_pad(OpRules& rules) {
         }))
       return;
   }
+  check_reach(rules);
   give(rules, shape);
 }
 

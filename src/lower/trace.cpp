@@ -1,7 +1,10 @@
 #include "lower/trace.h"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
+#include <type_traits>
+#include <variant>
 
 #include "kernel/visit.h"
 #include "support/check.h"
@@ -23,6 +26,15 @@ size_t hash_of(const Index& i) {
   size_t h = hash_of(i.constant);
   for (const auto& [atom, c] : i.terms) h = mix(mix(h, atom.index), hash_of(c));
   return h;
+}
+
+size_t hash_of(const Literal& literal) {
+  return std::visit(
+      [](auto v) {
+        if constexpr (std::is_same_v<decltype(v), double>) return static_cast<size_t>(std::bit_cast<uint64_t>(v));
+        else return static_cast<size_t>(v);
+      },
+      literal.value);
 }
 
 size_t hash_of(const std::vector<Index>& list) {
@@ -61,6 +73,7 @@ NodeId Tracer::intern(Node node) {
   for (NodeId n : node.in) h = mix(h, n.index);
   h = mix(mix(h, hash_of(node.index)), mix(node.buffer.index, hash_of(node.guard)));
   if (node.op.valid()) h = mix(h, static_cast<size_t>(graph_[node.op].kind));
+  h = mix(mix(h, hash_of(node.constant)), mix(node.accumulator, node.result));
   auto& bucket = node_buckets_[h];
   for (NodeId id : bucket) {
     const Node& n = part_.nodes[id];

@@ -42,7 +42,9 @@ class JsonBuilder : public nlohmann::json_sax<nlohmann::json> {
 
   bool parse() {
     const std::string_view text = at_.text;
-    if (text.starts_with("\xEF\xBB\xBF")) at_.cursor = 3;
+    constexpr std::string_view kMark = "\xEF\xBB\xBF";
+    if (text.starts_with(kMark)) at_.cursor = kMark.size();
+    if (text.substr(at_.cursor).starts_with(kMark)) return syntax_error();  // nlohmann would skip it, and places be off by it
     if (!nlohmann::json::sax_parse(text.data() + at_.cursor, text.data() + text.size(), this)) return false;
     // nlohmann takes a NUL byte for the end.
     if (at_.token_begin() == text.size()) return true;

@@ -116,6 +116,15 @@ Problem end_problem(const JsonPosition& at) {
   return {at.cursor, 1, "the file ends here; expected " + expected(at)};
 }
 
+// Text that cannot be JSON in UTF-8 from its first bytes on; length 0 where nothing speaks against it.
+Problem encoding_problem(std::string_view text, size_t begin) {
+  const std::string_view head = text.substr(begin, 4);
+  if (head.starts_with("\xFF\xFE") || head.starts_with("\xFE\xFF") || (head.size() == 4 && head.find('\0') != std::string_view::npos))
+    return {begin, 1, "the file is UTF-16 or UTF-32; a graph is UTF-8"};
+  if (head.starts_with("\xEF\xBB\xBF")) return {begin, 3, "a second byte order mark; one is skipped"};
+  return {begin, 0, ""};
+}
+
 Problem overflow_problem(std::string_view text, size_t begin) {
   const size_t end = std::min(text.find_first_not_of("+-.0123456789eE", begin), text.size());
   const std::string number(text.substr(begin, end - begin));
@@ -130,6 +139,8 @@ Problem find_problem(const JsonPosition& at, bool overflow) {
   if (begin >= text.size()) return end_problem(at);
   const char c = text[begin];
   if (overflow) return overflow_problem(text, begin);
+  if (at.last == JsonPosition::kStart)
+    if (Problem p = encoding_problem(text, begin); p.length > 0) return p;
   if (c == '/' || c == '#')
     return {begin, std::min(text.find('\n', begin), text.size()) - begin, "JSON has no comments; use \"doc\" or, on an op, \"note\""};
   if ((c == ']' || c == '}') && at.last == JsonPosition::kValue && separator != std::string_view::npos)

@@ -46,6 +46,13 @@ bool read_attribute_dtype(Reading& r, JsonValue v, const What& what, ReadAttrs& 
   return store(read_dtype(r, v, what), c == OpCategory::kConvert || c == OpCategory::kCreation ? a.dtype : a.attrs.dtype);
 }
 
+bool read_dims(Reading& r, JsonValue v, const What& what, std::vector<int64_t>& into) {
+  if (!store(read_integers(r, v, what), into)) return false;
+  if (std::find(into.begin(), into.end(), kDefaultDims) == into.end()) return true;  // that one stands for no `dims` at all
+  r.error("dim-range", v.span(), what + " has a dimension below any rank: " + shown(v.text()));
+  return false;
+}
+
 bool read_approximate(Reading& r, JsonValue v, const What& what, ReadAttrs& a) {
   const auto word = read_word(r, v, what, {"none", "tanh"});
   if (word == 1) a.kind = OpKind::kGeluTanh;
@@ -60,7 +67,7 @@ struct AttributeRow {
 constexpr AttributeRow kAttributes[] = {
     {"dtype", read_attribute_dtype},
     {"shape", FUSEC_READ(store(read_shape(r, v, w, std::nullopt, kAnySize), a.attrs.shape))},
-    {"dims", FUSEC_READ(store(read_integers(r, v, w), a.attrs.dims))},
+    {"dims", FUSEC_READ(read_dims(r, v, w, a.attrs.dims))},
     {"perm", FUSEC_READ(store(read_integers(r, v, w), a.attrs.perm))},
     {"dim", FUSEC_READ(store(read_integer(r, v, w), a.attrs.dim))},
     {"starts", FUSEC_READ(store(read_sizes(r, v, w, kAnySize), a.attrs.starts))},

@@ -110,12 +110,13 @@ bool read_init(Reading& r, JsonValue v, const Input& input, Init& init) {
   return false;
 }
 
-// The last element of a strided input must have an address.
-bool extent_fits(const Shape& shape, const std::vector<int64_t>& strides, DType dtype) {
+// The last element of a strided input must have an address, at typical sizes.
+bool extent_fits(const Shape& shape, const std::vector<int64_t>& strides, DType dtype, const Symbols& symbols) {
   try {
+    const SymbolValues typical = typical_values(symbols);
     Size extent(bytes_of(dtype));
     for (size_t d = 0; d < shape.size(); ++d)
-      if (shape[d].is_constant()) extent += Size(std::max<int64_t>(1, shape[d].value()) - 1) * Size(strides[d]) * Size(bytes_of(dtype));
+      extent += Size(std::max<int64_t>(1, evaluate(shape[d], typical)) - 1) * Size(strides[d]) * Size(bytes_of(dtype));
     return true;
   } catch (const std::overflow_error&) {
     return false;
@@ -139,7 +140,7 @@ bool read_strides(Reading& r, JsonValue v, const What& what, Input& input) {
             what + " has " + std::to_string(strides->size()) + " strides for " + std::to_string(value.shape.size()) + " dimensions");
     return false;
   }
-  if (!extent_fits(value.shape, *strides, value.dtype)) {
+  if (!extent_fits(value.shape, *strides, value.dtype, r.graph.symbols)) {
     r.error("too-large", v.span(), what + " reaches over 2^63 bytes or more");
     return false;
   }

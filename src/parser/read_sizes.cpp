@@ -191,10 +191,11 @@ std::optional<Shape> read_shape(Reading& r, JsonValue v, const What& what, std::
     r.error("rank", v.span(), what + " has " + std::to_string(shape->size()) + " dimensions; at most 8 are allowed");
     return std::nullopt;
   }
-  // Empty dimensions count as 1, so that strides stay in range as well.
+  // Empty dimensions count as 1, so that strides stay in range as well; dynamic ones have their typical size.
   try {
+    const SymbolValues typical = typical_values(r.graph.symbols);
     Size bytes(dtype ? bytes_of(*dtype) : 1);
-    for (const Size& s : *shape) bytes *= s.is_constant() ? Size(std::max<int64_t>(1, s.value())) : s;
+    for (const Size& s : *shape) bytes *= Size(std::max<int64_t>(1, s.is_constant() ? s.value() : evaluate(s, typical)));
   } catch (const std::overflow_error&) {
     r.error("too-large", v.span(), what + " " + to_string(*shape, r.graph.symbols) + " is a tensor of 2^63 bytes or more");
     return std::nullopt;

@@ -114,6 +114,8 @@ std::string CompileCache::key(const std::string& source, const std::vector<std::
 
 std::optional<CacheEntry> CompileCache::load(const std::string& key) const {
   const std::string path = folder_ + "/" + key + std::string(kSuffix);
+  std::error_code error;
+  if (!fs::is_regular_file(path, error)) return std::nullopt;  // a folder opens, and fails when it is read
   std::ifstream file(path, std::ios::binary);
   if (!file) return std::nullopt;
   const std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());

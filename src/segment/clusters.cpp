@@ -1,4 +1,5 @@
 #include "segment/clusters.h"
+#include "support/byte_sum.h"
 
 #include <algorithm>
 
@@ -196,8 +197,8 @@ Evaluation Clusters::join_estimate(ClusterId ia, ClusterId ib) {
     std::erase_if(others, [&](const Read& r) { return std::find(inside.begin(), inside.end(), r.value) != inside.end(); });
   u.reads = merge_reads(std::move(reads), others);
   u.writes.insert(u.writes.end(), to.writes.begin(), to.writes.end());
-  for (const Read& r : u.reads) u.bytes_read += touched_bytes(facts_, r);
-  for (ValueId v : u.writes) u.bytes_written += written_bytes(facts_, v);
+  for (const Read& r : u.reads) add_bytes(u.bytes_read, touched_bytes(facts_, r));
+  for (ValueId v : u.writes) add_bytes(u.bytes_written, written_bytes(facts_, v));
   return u;
 }
 
@@ -212,7 +213,7 @@ double Clusters::estimated_gain(ClusterId ia, ClusterId ib) {
   int64_t saved = 0;
   double producer_scale = 1;
   auto inside = [&](ValueId v, const Read& read) {
-    saved += touched_bytes(facts_, read) + (stays_written(v, ia, ib) ? 0 : written_bytes(facts_, v));
+    add_bytes(saved, byte_sum(touched_bytes(facts_, read), stays_written(v, ia, ib) ? 0 : written_bytes(facts_, v)));
     double evals = 0;
     for (const Context& c : read.contexts) evals += c.evals;
     if (facts_.elems(v) > 1) producer_scale = std::max(producer_scale, evals / static_cast<double>(facts_.elems(v)));
@@ -221,9 +222,7 @@ double Clusters::estimated_gain(ClusterId ia, ClusterId ib) {
   for (const Read& r : small.reads) {
     if (has_write(large, r.value)) inside(r.value, r);
     else if (const Read* other = find_read(large, r.value))
-      saved += std::min(
-          touched_bytes(facts_, r) + touched_bytes(facts_, *other) - std::max(touched_bytes(facts_, r), touched_bytes(facts_, *other)),
-          facts_.bytes(r.value));
+      add_bytes(saved, std::min({touched_bytes(facts_, r), touched_bytes(facts_, *other), facts_.bytes(r.value)}));
   }
   for (ValueId v : small.writes)
     if (const Read* r = find_read(large, v)) {
@@ -231,7 +230,7 @@ double Clusters::estimated_gain(ClusterId ia, ClusterId ib) {
       inside(v, *r);
     }
   Evaluation u;
-  u.bytes_read = ea.bytes_read + ea.bytes_written + eb.bytes_read + eb.bytes_written - saved;
+  u.bytes_read = byte_sum(byte_sum(ea.bytes_read, ea.bytes_written), byte_sum(eb.bytes_read, eb.bytes_written)) - saved;
   u.instructions = small.instructions * (small_produces ? producer_scale : 1) + large.instructions * (small_produces ? 1 : producer_scale);
   u.atomics = ea.atomics + eb.atomics;
   return clusters_[ia].cost.us + clusters_[ib].cost.us - kernel_us(u, target_);
@@ -260,7 +259,7 @@ ClusterCost Clusters::join(ClusterId a, ClusterId b) {
   if (!cost.plan.ok) return cost;
   cost.op_count = ops.size();
   cost.evaluation = evaluator_.evaluate(ops, cost.evaluation.writes, cost.plan.inline_reductions);
-  cost.evaluation.bytes_written += cost.plan.partial_bytes;
+  add_bytes(cost.evaluation.bytes_written, cost.plan.partial_bytes);
   cost.us = kernel_us(cost.evaluation, target_, cost.plan.parallel);
   return cost;
 }
@@ -284,7 +283,7 @@ ClusterCost Clusters::cost_of(const std::vector<OpId>& nodes) {
   cost.plan = scheduler_.plan(ops, writes);
   if (!cost.plan.ok) return cost;
   cost.evaluation = evaluator_.evaluate(ops, writes, cost.plan.inline_reductions);
-  cost.evaluation.bytes_written += cost.plan.partial_bytes;
+  add_bytes(cost.evaluation.bytes_written, cost.plan.partial_bytes);
   const Refusal refusal = limits_refusal(facts_, target_, cost.evaluation, cost.op_count);
   if (refusal.rule != Rule::kNone) return cost.plan = {}, cost.plan.refusal = refusal, cost;
   cost.us = kernel_us(cost.evaluation, target_, cost.plan.parallel);

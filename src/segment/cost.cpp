@@ -5,6 +5,7 @@
 #include "segment/evaluation.h"
 #include "segment/facts.h"
 #include "segment/segment.h"
+#include "support/byte_sum.h"
 
 namespace fusec {
 
@@ -25,10 +26,10 @@ SegmentCost CostModel::cost_of(const Segment& segment) {
 int64_t CostModel::lower_bound_bytes() const {
   int64_t bytes = 0;
   for (const auto& [value, touched] : touched_)
-    if (!facts_->graph[value].def.valid()) bytes += touched;
+    if (!facts_->graph[value].def.valid()) add_bytes(bytes, touched);
   for (const Output& o : facts_->graph.outputs) {
     const bool in_input = !facts_->graph[o.value].def.valid();
-    bytes += in_input ? (o.alias ? 0 : facts_->bytes(o.value)) : written_bytes(*facts_, o.value);
+    add_bytes(bytes, in_input ? (o.alias ? 0 : facts_->bytes(o.value)) : written_bytes(*facts_, o.value));
   }
   return bytes;
 }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "support/byte_sum.h"
+
 namespace fusec {
 
 namespace {
@@ -72,7 +74,7 @@ Evaluation Evaluator::evaluate(const std::vector<OpId>& ops, const std::vector<V
   for (ValueId v : outputs) {
     at_[facts_.graph[v].def].push_back({0, static_cast<double>(facts_.elems(v))});
     result_.writes.push_back(v);
-    result_.bytes_written += written_bytes(facts_, v);
+    add_bytes(result_.bytes_written, written_bytes(facts_, v));
   }
   for (size_t n = ops.size(); n-- > 0;) {
     std::vector<Context>& contexts = at_[ops[n]];
@@ -83,7 +85,7 @@ Evaluation Evaluator::evaluate(const std::vector<OpId>& ops, const std::vector<V
     }
     spread(ops[n], contexts);
   }
-  for (const Read& r : result_.reads) result_.bytes_read += touched_bytes(facts_, r);
+  for (const Read& r : result_.reads) add_bytes(result_.bytes_read, touched_bytes(facts_, r));
   std::sort(result_.reads.begin(), result_.reads.end(), [](const Read& a, const Read& b) { return a.value < b.value; });
   return std::move(result_);
 }

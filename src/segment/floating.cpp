@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "support/byte_sum.h"
+
 namespace fusec {
 
 namespace {
@@ -36,7 +38,7 @@ void Floating::decide(OpId id) {
   auto add = [&](ValueId v, int64_t bytes) {
     auto same = std::find_if(leaves.begin(), leaves.end(), [&](const Leaf& l) { return l.value == v; });
     if (same == leaves.end()) leaves.push_back({v, bytes});
-    else same->bytes = std::min(facts_.bytes(v), same->bytes + bytes);
+    else same->bytes = std::min(facts_.bytes(v), byte_sum(same->bytes, bytes));
   };
   for (size_t k = 0; k < op.in.size(); ++k) {
     if (!op.in[k].is_value()) continue;
@@ -58,7 +60,7 @@ void Floating::decide(OpId id) {
   int64_t bytes = 0;
   const int64_t out_bytes = facts_.bytes(out);
   for (const Leaf& l : leaves)
-    if (l.bytes > out_bytes / kTinyShare && facts_.elems(l.value) > 1) bytes += l.bytes;
+    if (l.bytes > out_bytes / kTinyShare && facts_.elems(l.value) > 1) add_bytes(bytes, l.bytes);
   if (bytes > out_bytes) return;
   floats_[id] = 1;
   instructions_[id] = instructions;

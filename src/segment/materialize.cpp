@@ -6,6 +6,7 @@
 
 #include "segment/cast_groups.h"
 #include "segment/min_cut.h"
+#include "support/byte_sum.h"
 #include "support/check.h"
 
 namespace fusec {
@@ -15,7 +16,8 @@ namespace {
 constexpr size_t kRegion = 300;            // values considered behind what a kernel reads
 constexpr int64_t kLeastBytes = 64 << 10;  // less is not worth a change
 constexpr double kWideFactor =
-    8;  // what storing a value costs that narrower ones could stand for: only arithmetic without end outweighs it
+    8;                            // what storing a value costs that narrower ones could stand for: only arithmetic without end outweighs it
+constexpr double kWideUs = 0.05;  // and each wide value beyond that, however small: a few numbers are made again
 constexpr double kArithmeticShares[] = {1.0,
                                         0.2};  // instructions hide behind memory to a degree: several guesses, judged by the whole cost
 
@@ -72,9 +74,9 @@ class Materializer {
     int64_t bytes = 0;
     bool wide = false;
     for (ValueId v : k.reads) {
-      if (!facts_.graph[v].def.valid() || facts_.elems(v) == 1) continue;
+      if (!facts_.graph[v].def.valid() || (facts_.elems(v) == 1 && !narrower_[v])) continue;
       crossing.push_back(v);
-      bytes += facts_.bytes(v);
+      add_bytes(bytes, facts_.bytes(v));
       wide |= narrower_[v] != 0;
     }
     if (crossing.empty() || (bytes < kLeastBytes && !wide) || k.plan.kind == SegmentKind::kLibrary) return false;
@@ -165,7 +167,7 @@ class Materializer {
     if (clusters_.floating().floats(def)) return MinCut::kInfinite;
     const size_t home = home_[def];
     if (home >= at) return MinCut::kInfinite;
-    const double us = us_of_bytes(v) * (narrower_[v] ? kWideFactor : 1);
+    const double us = narrower_[v] ? us_of_bytes(v) * kWideFactor + kWideUs : us_of_bytes(v);
     if (facts_.is_output(v)) return us;
     if (writes(kernels_[home], v)) return us * (1 + 1.0 / std::max(1u, reader_count_[v] + (reads_now ? 0 : 1)));
     return 2 * us;
@@ -197,13 +199,17 @@ class Materializer {
     k.reads = std::move(reads);
   }
 
-  // µs of a kernel's new state; nothing when no schedule holds it.
-  std::optional<double> cost(PlannedKernel& k) {
+  // µs of a kernel's new state; nothing when no schedule holds it. `narrower`: it reads less wide values than it did. Then rows that do
+  // not fit where they could be held may come from memory again: twice the narrow bytes are fewer than the wide ones written and read.
+  std::optional<double> cost(PlannedKernel& k, bool narrower = false) {
     if (k.writes.empty()) return 0;
     k.plan = clusters_.scheduler().plan(k.ops, k.writes);
+    const bool again = !k.plan.ok && narrower;
+    if (again) k.plan = clusters_.scheduler().plan(k.ops, k.writes, true);
     if (!k.plan.ok) return std::nullopt;
     Evaluation e = clusters_.evaluator().evaluate(k.ops, k.writes, k.plan.inline_reductions);
-    e.bytes_written += k.plan.partial_bytes;
+    add_bytes(e.bytes_written, k.plan.partial_bytes);
+    if (again) add_bytes(e.bytes_read, e.bytes_read);
     if (limits_refusal(facts_, clusters_.target(), e, k.ops.size()).rule != Rule::kNone) return std::nullopt;
     return kernel_us(e, clusters_.target(), k.plan.parallel);
   }
@@ -233,9 +239,10 @@ class Materializer {
       PlannedKernel& home = home_state(v);
       home.writes.insert(std::lower_bound(home.writes.begin(), home.writes.end(), v), v);
     }
-    double gain = wide_us(kernels_[at].reads) - wide_us(next.reads);
+    const double narrowed_us = wide_us(kernels_[at].reads) - wide_us(next.reads);
+    double gain = narrowed_us;
     auto add = [&](size_t index, PlannedKernel state) {
-      const std::optional<double> us = cost(state);
+      const std::optional<double> us = cost(state, index == at && narrowed_us > 0);
       if (!us) return false;
       gain += us_[index] - *us;
       change.us.push_back(*us);
@@ -259,7 +266,7 @@ class Materializer {
   double wide_us(const std::vector<ValueId>& reads) const {
     double us = 0;
     for (ValueId v : reads)
-      if (narrower_[v] && facts_.graph[v].def.valid()) us += (kWideFactor - 1) * us_of_bytes(v);
+      if (narrower_[v] && facts_.graph[v].def.valid()) us += (kWideFactor - 1) * us_of_bytes(v) + kWideUs;
     return us;
   }
 
@@ -345,7 +352,8 @@ class Materializer {
       const std::vector<ValueId> stops = k.reads;
       prune(k, stops);
       for (ValueId v : k.reads) ++reader_count_[v];
-      if (!k.writes.empty()) k.plan = clusters_.scheduler().plan(k.ops, k.writes);
+      if (k.writes.empty()) continue;
+      if (Plan plan = clusters_.scheduler().plan(k.ops, k.writes); plan.ok) k.plan = std::move(plan);
     }
     std::erase_if(kernels_, [](const PlannedKernel& k) { return k.writes.empty(); });
   }

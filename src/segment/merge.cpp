@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <random>
+#include <utility>
 
 namespace fusec {
 
@@ -23,9 +24,11 @@ uint64_t pair_key(ClusterId a, ClusterId b) {
 
 }  // namespace
 
-bool MergeSearch::try_merge(ClusterId a, ClusterId b, double least_gain) {
+bool MergeSearch::try_merge(ClusterId a, ClusterId b, double least_gain, bool* full) {
   if (a == b) return false;
   ClusterCost cost = clusters_.join(a, b);
+  const Rule rule = cost.plan.refusal.rule;
+  if (full) *full = rule == Rule::kTooManyOps || rule == Rule::kParameters || rule == Rule::kTooManyCopies;
   if (!cost.plan.ok || clusters_[a].cost.us + clusters_[b].cost.us - cost.us < least_gain) return false;
   bool gave_up = false;
   if (clusters_.between(a, b, gave_up).valid() || gave_up) return false;
@@ -33,18 +36,58 @@ bool MergeSearch::try_merge(ClusterId a, ClusterId b, double least_gain) {
   return true;
 }
 
+// A group's ops, each behind its operands and before those of other branches: what is halfway joined has few results to store.
+std::vector<OpId> MergeSearch::depth_first(const CastGroup& group) {
+  const Graph& graph = clusters_.facts().graph;
+  enum : uint8_t { kOutside, kMember, kOpen, kDone };
+  std::unordered_map<uint32_t, uint8_t> state;
+  for (OpId op : group.ops) state[op.index] = kMember;
+  auto is_read_here = [&](OpId op) {
+    for (ValueId v : graph[op].out)
+      if (v.valid())
+        for (OpId user : clusters_.facts().users(v))
+          if (state.contains(user.index)) return true;
+    return false;
+  };
+  std::vector<OpId> order;
+  for (OpId last : group.ops) {
+    if (is_read_here(last)) continue;
+    std::vector<OpId> stack{last};
+    while (!stack.empty()) {
+      const OpId at = stack.back();
+      uint8_t& seen = state[at.index];
+      if (seen != kMember) {
+        stack.pop_back();
+        if (std::exchange(seen, kDone) == kOpen) order.push_back(at);
+        continue;
+      }
+      seen = kOpen;
+      for (auto o = graph[at].in.rbegin(); o != graph[at].in.rend(); ++o) {
+        const OpId def = o->is_value() ? graph[o->value].def : OpId();
+        if (const auto found = def.valid() ? state.find(def.index) : state.end(); found != state.end() && found->second == kMember)
+          stack.push_back(def);
+      }
+    }
+  }
+  return order;
+}
+
 // Nodes of a group join in order, each with all parts of the group so far that can hold it; an anchor only where that is no loss. What
-// would close a cycle, or what no schedule holds with the rest, stays a part of its own.
+// would close a cycle, or what no schedule holds with the rest, stays a part of its own. A part that has no room for an op takes none of
+// the later ones: it would have to read the results of those that it left out.
 void MergeSearch::merge_groups(const std::vector<CastGroup>& groups, bool anchors) {
   for (const CastGroup& group : groups) {
     std::vector<ClusterId> parts;
-    for (OpId op : group.ops) {
+    for (OpId op : depth_first(group)) {
       if (!clusters_.floating().is_node(op)) continue;
-      for (ClusterId part : parts) {
+      for (ClusterId& part : parts) {
         const ClusterId a = clusters_.root(part), b = clusters_.of(op);
         const bool anchored = clusters_[a].anchored || clusters_[b].anchored;
-        if (!anchored || anchors) try_merge(a, b, anchored ? kLeastGainUs : -kForced);
+        bool full = false;
+        if (!anchored || anchors) try_merge(a, b, anchored ? kLeastGainUs : -kForced, &full);
+        if (full) part = ClusterId();
       }
+      std::erase_if(parts, [](ClusterId part) { return !part.valid(); });
       parts.push_back(clusters_.of(op));
       for (ClusterId& part : parts) part = clusters_.root(part);
       std::sort(parts.begin(), parts.end());

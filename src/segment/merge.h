@@ -40,10 +40,12 @@ class MergeSearch {
     }
   };
 
+  std::vector<OpId> depth_first(const CastGroup& group);
   void run(bool chains_only);
   void push(OpId a, OpId b, bool chains_only);
   bool is_chain(ClusterId a, ClusterId b);
-  bool try_merge(ClusterId a, ClusterId b, double least_gain);
+  // `full`: whether the union would pass a limit of one kernel.
+  bool try_merge(ClusterId a, ClusterId b, double least_gain, bool* full = nullptr);
 
   Clusters& clusters_;
   std::priority_queue<Candidate> queue_;

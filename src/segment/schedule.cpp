@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
+
+#include "support/byte_sum.h"
 
 namespace fusec {
 
@@ -72,6 +75,7 @@ struct Scheduler::Case {
   std::vector<uint8_t> phase;    // by place: anchors on the longest path to it, at most kMaxPhases + 1
   std::vector<OpId> anchors;
   bool chained = false;  // an anchor depends on another
+  bool from_memory_again = false;
 };
 
 Scheduler::Scheduler(const Facts& facts, const Target& target)
@@ -83,9 +87,9 @@ Scheduler::Scheduler(const Facts& facts, const Target& target)
       read_mask_(facts.graph.values.size()),
       read_stamp_(facts.graph.values.size()) {}
 
-Plan Scheduler::plan(const std::vector<OpId>& ops, const std::vector<ValueId>& roots) {
+Plan Scheduler::plan(const std::vector<OpId>& ops, const std::vector<ValueId>& roots, bool from_memory_again) {
   Plan plan;
-  Case c{ops, roots, std::vector<uint8_t>(ops.size()), std::vector<uint8_t>(ops.size()), {}, false};
+  Case c{ops, roots, std::vector<uint8_t>(ops.size()), std::vector<uint8_t>(ops.size()), {}, false, from_memory_again};
   ++stamp_;
   for (size_t n = 0; n < ops.size(); ++n) {
     member_[ops[n]] = stamp_;
@@ -209,12 +213,15 @@ bool Scheduler::by_rows(const Case& c, Plan& plan, bool across) {
   }
   if (!rows_fit_anchors(c, plan)) return false;
   int64_t iteration = 0;
-  const int64_t row_bytes = held_bytes(c, mapping.rows, iteration);
+  int64_t together = 1;  // rows that a block takes at once
+  const int64_t row_bytes = held_bytes(c, mapping.rows, iteration, together);
   const double sms = target_.multiprocessors;
   const bool clusters = arch_number(target_) >= 90;
   const int64_t block = target_.shared_bytes_per_block * 9 / 10;
   const bool fits = row_bytes <= block || (clusters && row_bytes <= kClusterBlocks * block) ||
-                    static_cast<double>(row_bytes) * std::min(mapping.rows, sms) <= kL2Share * static_cast<double>(target_.l2_bytes);
+                    static_cast<double>(row_bytes) * std::min(std::ceil(mapping.rows / static_cast<double>(together)), sms) <=
+                        kL2Share * static_cast<double>(target_.l2_bytes) ||
+                    c.from_memory_again;
   if (!fits) {
     plan.refusal = mapping.rows > 1 && !mapping.mixed_at.valid()
                        ? Refusal{Rule::kRowTooLong, "row too long: a row of " + std::to_string(row_bytes) + " bytes, needed again after `" +
@@ -234,7 +241,8 @@ bool Scheduler::by_rows(const Case& c, Plan& plan, bool across) {
   }
   // Reductions across rows share the rows' pass only where they reduce the same elements, or what the rows gave.
   for (OpId a : mapping.outer) {
-    plan.partial_bytes += 2 * static_cast<int64_t>(std::min(mapping.rows, sms)) * facts_.elems(facts_.result(a)) * 4;
+    const double partial = 8 * std::min(mapping.rows, sms) * static_cast<double>(facts_.elems(facts_.result(a)));
+    add_bytes(plan.partial_bytes, static_cast<int64_t>(std::min(partial, 9e18)));
     if (facts_.work(a) == iteration || c.depends[place_[a]]) continue;
     plan.refusal = {Rule::kAxesDiffer, "the axes differ: `" + facts_.graph.name_of(a) + "` reduces other elements than the rows"};
     return false;
@@ -272,9 +280,9 @@ bool Scheduler::rows_fit_anchors(const Case& c, Plan& plan) const {
   return true;
 }
 
-// Bytes of a row that must be kept from one phase to a later one, at the phase where that is most. `iteration`: elements of the largest
-// anchor's operand.
-int64_t Scheduler::held_bytes(const Case& c, double rows, int64_t& iteration) {
+// Bytes that a block must keep from one phase to a later one, at the phase where that is most, for the rows that it takes `together`.
+// `iteration`: elements of the largest anchor's operand.
+int64_t Scheduler::held_bytes(const Case& c, double rows, int64_t& iteration, int64_t& together) {
   for (OpId a : c.anchors) iteration = std::max(iteration, facts_.work(a));
   const double large = static_cast<double>(iteration) / 2;
   // The phases in which each op's result is used: a value that depends on no anchor is computed in every phase that uses it.
@@ -304,7 +312,7 @@ int64_t Scheduler::held_bytes(const Case& c, double rows, int64_t& iteration) {
     const double bytes = static_cast<double>(std::min(facts_.elems(v), iteration) * bytes_of(facts_.graph[v].dtype));
     for (uint32_t p = first; (phases >> (p + 1)) != 0; ++p) held[p] += bytes / rows;
   };
-  int64_t narrowest = 8, strided = 1;
+  int64_t narrowest = 8;
   for (ValueId v : reads) {
     if (std::popcount(read_mask_[v]) < 2 || static_cast<double>(facts_.elems(v)) < large) continue;
     hold(static_cast<uint32_t>(std::countr_zero(read_mask_[v])), read_mask_[v], v);
@@ -331,9 +339,9 @@ int64_t Scheduler::held_bytes(const Case& c, double rows, int64_t& iteration) {
   for (OpId a : c.anchors) {
     const auto signature = axes_signature(facts_, a);
     if (!signature.empty() && signature.back() > 0)
-      strided = std::max(strided, std::min<int64_t>(signature.back(), kSectorBytes / narrowest));
+      together = std::max(together, std::min<int64_t>(signature.back(), kSectorBytes / narrowest));
   }
-  return static_cast<int64_t>(*std::max_element(std::begin(held), std::end(held))) * strided;
+  return static_cast<int64_t>(*std::max_element(std::begin(held), std::end(held))) * together;
 }
 
 // Reductions of a few elements are loops inside a thread; everything else is pointwise. Not where a result is broadcast: each thread would
@@ -367,7 +375,7 @@ bool Scheduler::one_block(const Case& c, Plan& plan) {
   for (size_t n = 0; n < c.ops.size(); ++n) {
     const ValueId v = facts_.result(c.ops[n]);
     if (std::max(facts_.elems(v), facts_.is_anchor(c.ops[n]) ? facts_.work(c.ops[n]) : 0) > kOneBlockElems) return false;
-    if (facts_.is_anchor(c.ops[n])) held += facts_.bytes(v);
+    if (facts_.is_anchor(c.ops[n])) add_bytes(held, facts_.bytes(v));
   }
   if (held > target_.shared_bytes_per_block) return false;
   plan.parallel = 1.0 / target_.multiprocessors;

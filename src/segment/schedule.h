@@ -56,8 +56,9 @@ std::string grid_wide_words(const Facts& facts, OpId anchor, OpId user);
 class Scheduler {
  public:
   Scheduler(const Facts& facts, const Target& target);
-  // `ops` in rank order, closed up to values in memory; `roots`: values to be stored.
-  Plan plan(const std::vector<OpId>& ops, const std::vector<ValueId>& roots);
+  // `ops` in rank order, closed up to values in memory; `roots`: values to be stored. `from_memory_again`: rows that nothing can hold are
+  // read once more; the plan does not count that.
+  Plan plan(const std::vector<OpId>& ops, const std::vector<ValueId>& roots, bool from_memory_again = false);
 
  private:
   struct Case;
@@ -68,7 +69,7 @@ class Scheduler {
   bool inline_loops(const Case& c, Plan& plan);
   bool one_block(const Case& c, Plan& plan);
   Refusal refuse_grid_wide(const Case& c, OpId mixed_at) const;
-  int64_t held_bytes(const Case& c, double rows, int64_t& iteration);
+  int64_t held_bytes(const Case& c, double rows, int64_t& iteration, int64_t& together);
 
   const Facts& facts_;
   const Target& target_;

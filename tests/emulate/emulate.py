@@ -68,7 +68,8 @@ class Tools:
             print("skipped: no clang++ (14 or later)")
             sys.exit(SKIPPED)
         sources = sorted((HERE / "runtime").iterdir()) + sorted((HERE / "shim").iterdir())
-        stamp = hashlib.sha256(b"".join(p.read_bytes() for p in sources) + " ".join([self.clang, *KERNEL_FLAGS]).encode()).hexdigest()[:16]
+        # (with their place: a precompiled header looks for them there)
+        stamp = hashlib.sha256(b"".join(p.read_bytes() for p in sources) + " ".join([str(HERE), self.clang, *KERNEL_FLAGS]).encode()).hexdigest()[:16]
         folder = pathlib.Path(folder)
         self.folder = folder / f"emulator-{stamp}"
         self.runner, self.shim = self.folder / "runner", self.folder / "emulate.pch"

@@ -53,6 +53,9 @@ TEST_CASE("every damage of an entry is a miss") {
   // And the next store mends it.
   CHECK(cache.store("key", kEntry).empty());
   CHECK(cache.load("key") == kEntry);
+  fs::remove(scratch.path / name);
+  fs::create_directory(scratch.path / name);
+  CHECK_FALSE(cache.load("key"));
 }
 
 TEST_CASE("processes that publish one entry at a time leave a whole one") {

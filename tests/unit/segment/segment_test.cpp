@@ -117,6 +117,23 @@ TEST_CASE("a long chain is cut at narrow values into full kernels") {
   for (const CastGroup& group : s.cast_groups) CHECK(group.whole);
 }
 
+TEST_CASE("a group of many branches is one kernel, or few that hand on a sum each") {
+  for (const int branches : {900, 2500}) {
+    std::string ops = R"({"op": "cast", "in": ["x"], "dtype": "f32", "out": "u"})", last = "u";
+    for (int k = 0; k < branches; ++k) {
+      const std::string n = std::to_string(k);
+      ops += R"(, {"op": "sub", "in": ["u", )" + n + R"(], "out": "a)" + n + R"("}, {"op": "sin", "in": ["a)" + n + R"("], "out": "b)" + n +
+             R"("}, {"op": "add", "in": [")" + last + R"(", "b)" + n + R"("], "out": "c)" + n + "\"}";
+      last = "c" + n;
+    }
+    ops += R"(, {"op": "cast", "in": [")" + last + R"("], "dtype": "bf16", "out": "y"})";
+    const Graph g = graph(R"({"name": "x", "dtype": "bf16", "shape": [65536]})", ops, R"("y")");
+    const Segmentation s = segment_h200(g);
+    CHECK(s.segments.size() <= (branches == 900 ? 1 : 4));
+    CHECK(s.edges.size() + 1 == s.segments.size());
+  }
+}
+
 TEST_CASE("views that would make a value again at too many places cut the kernel") {
   std::string ops, last = "x";
   for (int k = 0; k < 12; ++k) {
@@ -131,6 +148,17 @@ TEST_CASE("views that would make a value again at too many places cut the kernel
   const Segmentation s = segment_h200(g);
   CHECK(s.segments.size() > 1);
   CHECK(s.segments.size() < 8);
+}
+
+TEST_CASE("bytes of the largest tensors add up to the greatest number, not to a negative one") {
+  const Graph g =
+      graph(R"({"name": "x", "dtype": "u8", "shape": [4611686018427387904]}, {"name": "z", "dtype": "u8", "shape": [4611686018427387904]})",
+            R"({"op": "add", "in": ["x", "z"], "out": "y"})", R"("y")");
+  const Segmentation s = segment_h200(g);
+  REQUIRE(s.segments.size() == 1);
+  CostModel model(g, target_for("sm_90"));
+  CHECK(model.cost_of(s.segments[0]).bytes_read == INT64_MAX);
+  CHECK(model.lower_bound_bytes() == INT64_MAX);
 }
 
 TEST_CASE("an in-place update moves what it touches") {
