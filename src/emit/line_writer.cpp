@@ -75,9 +75,11 @@ class LineWriter : NodeWriter {
   }
 
   std::string write() {
+    if (kernel_.is_phase) open("{");
     if (info(op_.kind).category == OpCategory::kScan) write_scan();
     else if (line_.run > 0) write_merge();
     else write_sort();
+    if (kernel_.is_phase) close(), close();
     return std::move(out_);
   }
 
@@ -85,7 +87,22 @@ class LineWriter : NodeWriter {
   std::string type() const { return index_type(); }
   std::string extent() const { return size_text(line_.extent, graph_.symbols, wide()); }
 
+  // Rows in turns, by the one block of a kernel of phases.
+  void open_turns() {
+    const int64_t rows = part_.grid.elems.value(), side_by_side = part_.grid.per_block;
+    const std::string first = line_.group == 1               ? "threadIdx.x"
+                              : line_.group < kernel_.block ? "threadIdx.x / " + number(line_.group)
+                                                            : "0";
+    const std::string row = type() + " t = " + first, some = "t < " + number(rows);
+    loops_ = rows > side_by_side;
+    if (loops_) open("for (" + row + "; " + some + "; t += " + number(side_by_side) + ") {");
+    else if (rows < side_by_side) open("if (const " + row + "; " + some + ") {");
+    else open("{"), line("const " + row + ";");
+    declare_dims(part_.dims, "t");
+  }
+
   void write_row(const std::string& row, bool may_miss) {
+    if (kernel_.is_phase) return open_turns();
     line("const " + type() + " t = " + (wide() ? "(long long)" : "") + row + ";");
     if (may_miss) line("if (t >= " + size_text(part_.grid.elems, graph_.symbols, wide()) + ") return;");
     declare_dims(part_.dims, "t");
@@ -198,6 +215,7 @@ class LineWriter : NodeWriter {
     for (size_t k = 0; k < part_.stores.size(); ++k)
       line(place(part_.stores[k]) + " = " + (!is_value(k) ? number_of : keeps ? values_ + "[" + order_ + "[p]];" : keys_ + "[p];"));
     close();
+    if (loops_) line("__syncthreads();  // before the next row");
   }
 
   // A thread takes one element of a run to its place in what the run and its neighbour become.
@@ -244,6 +262,7 @@ class LineWriter : NodeWriter {
     return is_float(dtype_) ? widen_text(x, dtype_) : "(" + std::string(key_type(dtype_)) + ")" + x;
   }
 
+  bool loops_ = false;  // over rows
   const Line& line_;
   const Op& op_;
   const Attrs& attrs_;

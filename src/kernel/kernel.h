@@ -18,6 +18,7 @@ struct Buffer {
   std::string value;  // the graph's name for what lies there
   bool read = false, written = false;
   bool may_overlap = false;  // another parameter may point to the same memory (in-place updates)
+  int64_t shared_elems = 0;  // > 0: no parameter, but so many elements in the shared memory of a kernel of phases
 };
 
 // One value at one index of the iteration space. Nodes stand in evaluation order.
@@ -200,6 +201,14 @@ struct Kernel {
   int blocks_resident = 0;  // on a multiprocessor, at least, whatever registers that leaves; 0: as the compiler likes
   int shared_bytes = 0;     // static
   int dynamic_bytes = 0;    // of shared memory, asked for at launch
+
+  // One block runs what were kernels one after the other (`parts` is empty then). A phase has buffers of its own, which `outer` finds among
+  // those of the whole kernel; one that `waits` has a barrier before it, the others do not touch what those before them write.
+  std::vector<Kernel> phases;
+  bool is_phase = false;
+  std::vector<BufferId> outer;
+  bool waits = false;
+  std::string why;  // they share a launch
 };
 
 }  // namespace fusec
