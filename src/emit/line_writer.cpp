@@ -71,7 +71,7 @@ class LineWriter : NodeWriter {
     in_lane_.assign(part.nodes.size(), false);
     prepare();
     mine_ = scope_.take("mine"), total_ = scope_.take("total"), shared_ = scope_.take("shared"), result_ = scope_.take("result");
-    keys_ = scope_.take("keys"), order_ = scope_.take("order"), values_ = scope_.take("values");
+    keys_ = scope_.take("keys"), order_ = scope_.take("order"), spare_ = scope_.take("spare"), sorted_ = scope_.take("sorted"), values_ = scope_.take("values");
   }
 
   std::string write() {
@@ -136,7 +136,7 @@ class LineWriter : NodeWriter {
                             : group < kernel_.block ? "blockIdx.x * " + number(part_.grid.per_block) + " + threadIdx.x / " + number(group)
                                                     : "blockIdx.x";
     write_row(row, group < kernel_.block);
-    if (group == kernel_.block) line("__shared__ " + state + " " + shared_ + "[" + number(group / 32) + "];");
+    if (group > 32) line("__shared__ " + state + " " + shared_ + "[" + number(group / 32) + "];");
     line(state + " " + total_ + " = " + start + ";  // " + op_comment(graph_, line_.op));
     if (group == 1) {
       open("for (" + type() + " p = 0; p < " + extent() + "; ++p) {");
@@ -187,35 +187,53 @@ class LineWriter : NodeWriter {
     line("// " + op_comment(graph_, line_.op) + ": a row in shared memory");
     line("__shared__ " + key + " " + keys_ + "[" + capacity + "];");
     line("__shared__ unsigned short " + order_ + "[" + capacity + "];");
+    if (line_.merges()) line("__shared__ unsigned short " + spare_ + "[" + capacity + "];");
     if (keeps) line("__shared__ " + std::string(storage_type(dtype_)) + " " + values_ + "[" + capacity + "];");
-    const std::string length = line_.pieces ? scope_.take("length") : extent();
-    if (line_.pieces) {
-      const std::string pieces = number((line_.extent.value() + line_.capacity - 1) / line_.capacity);
-      write_row("blockIdx.x / " + pieces, false);
-      line("const " + type() + " begin = blockIdx.x % " + pieces + " * " + capacity + ";");
-      line("const " + type() + " " + length + " = " + extent() + " - begin < " + capacity + " ? " + extent() + " - begin : " + capacity +
-           ";");
+    std::vector<std::string> statements{keys_ + "[p] = " + key_text(ref(line_.operand)) + ";"};
+    if (keeps) statements.push_back(values_ + "[p] = " + (dtype_ == DType::kBool ? "(unsigned char)" : "") + ref(line_.operand) + ";");
+    if (line_.pieces) return write_piece(keeps, std::move(statements));
+    write_row("blockIdx.x", false);
+    open("for (" + type() + " p = threadIdx.x; p < " + extent() + "; p += " + block + ") {");
+    write_operand(std::move(statements));
+    close();
+    line("__syncthreads();");
+    const std::string how = "<" + capacity + ", " + block + ", " + descending() + ">(" + keys_ + ", " + order_;
+    if (line_.counts()) {
+      line("fs_sort_by_counting" + how + ", (int)(" + extent() + "));");
     } else {
-      write_row("blockIdx.x", false);
+      line("const unsigned short *" + sorted_ + " = fs_sort_by_merging" + how + ", " + spare_ + ", (int)(" + extent() + "));");
     }
+    open("for (" + type() + " p = threadIdx.x; p < " + kept() + "; p += " + block + ") {");
+    declare_position();
+    const std::string from = (line_.counts() ? order_ : sorted_) + "[p]";
+    for (size_t k = 0; k < part_.stores.size(); ++k)
+      line(place(part_.stores[k]) + " = " + (!is_value(k) ? from : (keeps ? values_ : keys_) + "[" + from + "]") + ";");
+    close();
+    if (loops_) line("__syncthreads();  // before the next row");
+  }
+
+  // A piece of a row too long for one block: its order.
+  void write_piece(bool keeps, std::vector<std::string> statements) {
+    const std::string capacity = number(line_.capacity), block = number(kernel_.block), length = scope_.take("length");
+    const std::string pieces = number((line_.extent.value() + line_.capacity - 1) / line_.capacity);
+    write_row("blockIdx.x / " + pieces, false);
+    line("const " + type() + " begin = blockIdx.x % " + pieces + " * " + capacity + ";");
+    line("const " + type() + " " + length + " = " + extent() + " - begin < " + capacity + " ? " + extent() + " - begin : " + capacity + ";");
     open("for (" + type() + " p = threadIdx.x; p < " + capacity + "; p += " + block + ") {");
     line(order_ + "[p] = (unsigned short)p;");
     line(keys_ + "[p] = 0;");
     open("if (p < " + length + ") {");
-    std::vector<std::string> statements{keys_ + "[p] = " + key_text(ref(line_.operand)) + ";"};
-    if (keeps) statements.push_back(values_ + "[p] = " + (dtype_ == DType::kBool ? "(unsigned char)" : "") + ref(line_.operand) + ";");
     write_operand(std::move(statements));
     close();
     close();
     line("__syncthreads();");
     line("fs_sort<" + capacity + ", " + block + ", " + descending() + ">(" + keys_ + ", " + order_ + ", (int)(" + length + "));");
-    open("for (" + type() + " p = threadIdx.x; p < " + (line_.pieces ? length : kept()) + "; p += " + block + ") {");
+    open("for (" + type() + " p = threadIdx.x; p < " + length + "; p += " + block + ") {");
     declare_position();
-    const std::string number_of = line_.pieces ? "(int)begin + " + order_ + "[p];" : order_ + "[p];";
+    const std::string number_of = "(int)begin + " + order_ + "[p];";
     for (size_t k = 0; k < part_.stores.size(); ++k)
       line(place(part_.stores[k]) + " = " + (!is_value(k) ? number_of : keeps ? values_ + "[" + order_ + "[p]];" : keys_ + "[p];"));
     close();
-    if (loops_) line("__syncthreads();  // before the next row");
   }
 
   // A thread takes one element of a run to its place in what the run and its neighbour become.
@@ -267,7 +285,7 @@ class LineWriter : NodeWriter {
   const Op& op_;
   const Attrs& attrs_;
   DType dtype_;
-  std::string mine_, total_, shared_, result_, keys_, order_, values_;
+  std::string mine_, total_, shared_, result_, keys_, order_, spare_, sorted_, values_;
 };
 
 }  // namespace

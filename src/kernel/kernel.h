@@ -131,6 +131,9 @@ struct Line {
   bool pieces = false;
   int64_t run = 0;
   BufferId source;  // the order before
+  // Whole rows are sorted by counting what goes before each key, longer ones in runs of 32 that are then merged.
+  bool counts() const { return !pieces && run == 0 && capacity <= 128; }
+  bool merges() const { return !pieces && run == 0 && capacity > 128; }
 };
 
 // Updates of a small target: each block applies them to a table of its own in shared memory, and that to the target at the end.

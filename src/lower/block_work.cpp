@@ -43,8 +43,8 @@ int64_t instructions_of_element(const Graph& graph, const Part& part) {
   if (part.sweep) sum *= 2;  // (what a second sweep needs is computed again)
   if (part.line && !is_sort(graph, part)) sum += kScanInstructions;
   if (is_sort(graph, part)) {
-    const double log = std::log2(static_cast<double>(std::max(2, part.line->capacity)));
-    sum += static_cast<int64_t>(8 * log * log);
+    const double log = std::log2(static_cast<double>(part.line->capacity));
+    sum += part.line->counts() ? 6 * part.line->capacity : static_cast<int64_t>(200 + 6 * log * log);
   }
   return sum;
 }
@@ -113,7 +113,7 @@ void fit_to_block(int block, Kernel& kernel) {
   kernel.is_phase = true;
   for (Part& part : kernel.parts) {
     if (part.line) {
-      if (part.line->group > 32) part.line->group = block;
+      if (part.line->group > 32 || part.line->capacity > 1) part.line->group = block;  // (a sort takes a row with all threads)
       part.grid = {iterations(part), block / part.line->group};
     } else if (part.sweep) {
       if (!part.sweep->across) part.sweep->rows = block / part.sweep->group;
@@ -134,7 +134,7 @@ int64_t own_shared_bytes(const Graph& graph, const Kernel& phase) {
   for (const Part& part : phase.parts) {
     if (is_sort(graph, part)) {
       const int64_t element = bytes_of(graph[graph[part.line->op].in[0].value].dtype);
-      bytes += part.line->capacity * (2 * std::max<int64_t>(element, 4) + 2 + element);
+      bytes += part.line->capacity * (std::max<int64_t>(element, 4) + (part.line->merges() ? 4 : 2) + (element < 4 ? element : 0));
     } else if (part.line && part.line->group > 32) {
       bytes += phase.block / 32 * kStateBytes;
     }

@@ -52,7 +52,7 @@ void schedule_sort(const Graph& graph, const std::optional<SortStep>& step, Part
   FUSEC_CHECK(longest <= kBlockSortedRow, "a row that is too long for '" + graph.name_of(line.op) + "'");
   line.capacity = 2;
   while (line.capacity < longest) line.capacity *= 2;
-  kernel.block = line.group = std::clamp(line.capacity / 2, 32, 512);
+  kernel.block = line.group = std::clamp(step ? line.capacity / 2 : line.capacity, 32, 512);
   part.grid = {iterations(part), 1};
   if (!step) return;
   line.pieces = step->run == 0;

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "graph/updates.h"
 #include "kernel/visit.h"
 #include "lower/columns.h"
 #include "lower/launch.h"
@@ -252,11 +253,12 @@ class Lowering {
     const auto at = locations_.find(x);
     const bool there =
         !computed[x] && at != locations_.end() && (same_place(at->second.arg, to.arg) || updates_in_place(id, segment, op, to));
-    if (!there) lower_values(id, computed, {{x, to.arg, to.strides}});
+    const bool overwritten = graph_.attrs(graph_[op]).accumulate == Accumulate::kNone && updates_all_once(graph_, graph_[op]);
+    if (!there && !overwritten) lower_values(id, computed, {{x, to.arg, to.strides}});
     Draft draft;
     draft.kernel.segment = id;
     Buffer target{to.arg, graph_[v].dtype, graph_[v].name};
-    target.read = target.written = true;
+    target.read = !overwritten, target.written = true;
     const BufferId buffer = draft.kernel.buffers.push(std::move(target));
     lower_scatter(input_for(id, computed, draft, {}), op, buffer, to.strides, options_.scatter, draft.kernel);
     add_kernel(std::move(draft.kernel));

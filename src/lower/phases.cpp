@@ -82,7 +82,7 @@ class Joining {
       fit_to_block(block, whole_.phases.back());
     }
     for (const Kernel& phase : whole_.phases) shared_left_ -= own_shared_bytes(graph_, phase);
-    if (shared_left_ < 0 || !find_buffers()) return std::nullopt;
+    if (shared_left_ < 0 || !find_buffers() || reads_while_overwriting()) return std::nullopt;
     find_levels();
     share_values();
     order_by_level();
@@ -127,6 +127,14 @@ class Joining {
       for (const Buffer& b : whole_.buffers)
         a.may_overlap = a.may_overlap || (b.may_overlap && memory_of(graph_, a.arg) == memory_of(graph_, b.arg));
     return true;
+  }
+
+  // Threads without a row read the last one's, which its own thread may be overwriting.
+  bool reads_while_overwriting() const {
+    return std::any_of(whole_.phases.begin(), whole_.phases.end(), [](const Kernel& phase) {
+      const bool overlaps = std::any_of(phase.buffers.begin(), phase.buffers.end(), [](const Buffer& b) { return b.may_overlap; });
+      return overlaps && std::any_of(phase.parts.begin(), phase.parts.end(), [](const Part& p) { return p.sweep && !rows_fill_blocks(p); });
+    });
   }
 
   void find_levels() {
