@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "emit/expression.h"
+#include "emit/line_writer.h"
 #include "emit/names.h"
 #include "emit/part_writer.h"
 #include "emit/row_writer.h"
@@ -78,14 +79,32 @@ std::string emit_phases(const Graph& graph, const Kernel& kernel, const std::vec
   for (size_t i = 0; i < kernel.buffers.size(); ++i)
     if (const Buffer& b = kernel.buffers[BufferId(i)]; b.shared_elems > 0)
       out += "  __shared__ __align__(16) " + std::string(storage_type(b.dtype)) + " " + names[i] + "[" + std::to_string(b.shared_elems) + "];\n";
-  int number = 0;
-  for (const Kernel& phase : kernel.phases) {
-    if (phase.waits) out += "  __syncthreads();\n";
-    if (phase.waits || number == 0) out += "  // --- phase " + std::to_string(++number) + "\n";
+  auto names_of = [&](const Kernel& phase) {
     std::vector<std::string> own;
     for (BufferId b : phase.outer) own.push_back(names[b.index]);
-    for (const Part& part : phase.parts)
-      out += "  // " + describe(graph, part, own) + "\n" + emit_part(graph, phase, part, own, scope, contract, "  ", "");
+    return own;
+  };
+  int number = 0;
+  for (size_t k = 0; k < kernel.phases.size();) {
+    if (k > 0) out += "  __syncthreads();\n";
+    out += "  // --- phase " + std::to_string(++number) + "\n";
+    // Scans first, all at once.
+    std::vector<const Kernel*> scans, others;
+    do {
+      const Kernel& phase = kernel.phases[k];
+      (phase.parts.size() == 1 && is_one_turn(graph, phase, phase.parts[0]) ? scans : others).push_back(&phase);
+    } while (++k < kernel.phases.size() && !kernel.phases[k].waits);
+    std::vector<std::vector<std::string>> of_scans;
+    for (const Kernel* phase : scans) {
+      of_scans.push_back(names_of(*phase));
+      out += "  // " + describe(graph, phase->parts[0], of_scans.back()) + "\n";
+    }
+    if (!scans.empty()) out += emit_scans(graph, scans, of_scans, scope, contract, "  ");
+    for (const Kernel* phase : others)
+      for (const Part& part : phase->parts) {
+        const std::vector<std::string> own = names_of(*phase);
+        out += "  // " + describe(graph, part, own) + "\n" + emit_part(graph, *phase, part, own, scope, contract, "  ", "");
+      }
   }
   return out;
 }

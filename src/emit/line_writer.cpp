@@ -28,9 +28,8 @@ Accumulator accumulator_of(OpKind kind, DType dtype) {
     default:
       a.kind = Accumulator::kSum;
   }
-  const bool selects = a.kind == Accumulator::kMax || a.kind == Accumulator::kMin;
   if (is_float(dtype)) a.dtype = dtype == DType::kF64 ? DType::kF64 : DType::kF32;
-  else a.dtype = selects && dtype != DType::kI64 ? DType::kI32 : DType::kI64;
+  else a.dtype = dtype == DType::kI64 ? DType::kI64 : DType::kI32;  // (the low bits of a sum need no more)
   return a;
 }
 
@@ -82,6 +81,33 @@ class LineWriter : NodeWriter {
     if (kernel_.is_phase) close(), close();
     return std::move(out_);
   }
+
+  // The steps of a scan in one turn: operands on their way, the warps' states, and after a barrier the results.
+  struct Steps {
+    std::string load, share, collect;
+  };
+  Steps write_steps() {
+    const Accumulator a = accumulator_of(op_.kind, dtype_);
+    const std::string state = state_type(a), warps = number(line_.group / 32), condition = "if (p < " + extent() + ") {";
+    Steps steps;
+    line("__shared__ " + state + " " + shared_ + "[" + warps + "];");
+    line(state + " " + mine_ + " = " + start_text(a, dtype_) + ", " + total_ + " = " + mine_ + ";  // " + op_comment(graph_, line_.op));
+    open(condition);
+    write_operand({mine_ + ".value = " + accumulated(a) + ";"});
+    close();
+    std::swap(steps.load, out_);
+    line(mine_ + " = fs_scan_share(" + mine_ + ", " + shared_ + ");");
+    std::swap(steps.share, out_);
+    line("const " + state + " " + result_ + " = fs_scan_collect<" + (attrs_.exclusive ? "true" : "false") + ", " + warps + ">(" + mine_ +
+         ", " + total_ + ", " + shared_ + ");");
+    open(condition);
+    declare_position();
+    write_results(a, result_);
+    close();
+    std::swap(steps.collect, out_);
+    return steps;
+  }
+  const NameScope& scope() const { return scope_; }
 
  private:
   std::string type() const { return index_type(); }
@@ -169,8 +195,8 @@ class LineWriter : NodeWriter {
   }
 
   void write_results(const Accumulator& a, const std::string& state) {
-    const bool wraps = a.dtype == DType::kI64 && a.kind <= Accumulator::kProd;
-    std::string value = (wraps ? "(long long)" : "") + state + ".value";
+    const bool wraps = !is_float(a.dtype) && a.kind <= Accumulator::kProd;
+    std::string value = (wraps ? "(" + std::string(register_type(a.dtype)) + ")" : "") + state + ".value";
     if (a.dtype != dtype_) value = cast_text(wraps ? "(" + value + ")" : value, a.dtype, dtype_);
     if (dtype_ == DType::kBool) value = "(unsigned char)(" + value + ")";
     for (const Store& s : part_.stores) line(place(s) + " = " + value + ";");
@@ -179,37 +205,46 @@ class LineWriter : NodeWriter {
   // --- sorts
 
   void write_sort() {
-    const std::string key = key_type(dtype_), capacity = number(line_.capacity), block = number(kernel_.block);
+    const std::string key = key_type(dtype_), capacity = number(line_.capacity), group = number(line_.group);
+    const bool by_warps = line_.counts() && line_.group == 32;  // a row each
+    const int rows = by_warps ? kernel_.block / 32 : 1;
     bool wants_values = false;
     for (size_t k = 0; k < part_.stores.size(); ++k) wants_values = wants_values || is_value(k);
     // Values that are compared in another type are kept as they are too.
     const bool keeps = wants_values && key != storage_type(dtype_);
     line("// " + op_comment(graph_, line_.op) + ": a row in shared memory");
-    line("__shared__ " + key + " " + keys_ + "[" + capacity + "];");
-    line("__shared__ unsigned short " + order_ + "[" + capacity + "];");
-    if (line_.merges()) line("__shared__ unsigned short " + spare_ + "[" + capacity + "];");
-    if (keeps) line("__shared__ " + std::string(storage_type(dtype_)) + " " + values_ + "[" + capacity + "];");
+    auto declare = [&](const std::string& type, const std::string& name) {
+      if (rows == 1) return line("__shared__ " + type + " " + name + "[" + capacity + "];");
+      const std::string all = scope_.take(name + "_of_rows");
+      line("__shared__ " + type + " " + all + "[" + number(int64_t{rows} * line_.capacity) + "];");
+      line(type + " *const " + name + " = " + all + " + threadIdx.x / 32 * " + capacity + ";");
+    };
+    declare(key, keys_);
+    declare("unsigned short", order_);
+    if (line_.merges()) declare("unsigned short", spare_);
+    if (keeps) declare(storage_type(dtype_), values_);
     std::vector<std::string> statements{keys_ + "[p] = " + key_text(ref(line_.operand)) + ";"};
     if (keeps) statements.push_back(values_ + "[p] = " + (dtype_ == DType::kBool ? "(unsigned char)" : "") + ref(line_.operand) + ";");
     if (line_.pieces) return write_piece(keeps, std::move(statements));
-    write_row("blockIdx.x", false);
-    open("for (" + type() + " p = threadIdx.x; p < " + extent() + "; p += " + block + ") {");
+    const std::string barrier = by_warps ? "__syncwarp();" : "__syncthreads();", member = rows > 1 ? "threadIdx.x % 32" : "threadIdx.x";
+    write_row(rows > 1 ? "blockIdx.x * " + number(rows) + " + threadIdx.x / 32" : "blockIdx.x", rows > 1);
+    open("for (" + type() + " p = " + member + "; p < " + extent() + "; p += " + group + ") {");
     write_operand(std::move(statements));
     close();
-    line("__syncthreads();");
-    const std::string how = "<" + capacity + ", " + block + ", " + descending() + ">(" + keys_ + ", " + order_;
+    line(barrier);
+    const std::string how = "<" + capacity + ", " + group + ", " + descending() + ">(" + keys_ + ", " + order_;
     if (line_.counts()) {
       line("fs_sort_by_counting" + how + ", (int)(" + extent() + "));");
     } else {
       line("const unsigned short *" + sorted_ + " = fs_sort_by_merging" + how + ", " + spare_ + ", (int)(" + extent() + "));");
     }
-    open("for (" + type() + " p = threadIdx.x; p < " + kept() + "; p += " + block + ") {");
+    open("for (" + type() + " p = " + member + "; p < " + kept() + "; p += " + group + ") {");
     declare_position();
     const std::string from = (line_.counts() ? order_ : sorted_) + "[p]";
     for (size_t k = 0; k < part_.stores.size(); ++k)
       line(place(part_.stores[k]) + " = " + (!is_value(k) ? from : (keeps ? values_ : keys_) + "[" + from + "]") + ";");
     close();
-    if (loops_) line("__syncthreads();  // before the next row");
+    if (loops_) line(barrier + "  // before the next row");
   }
 
   // A piece of a row too long for one block: its order.
@@ -289,6 +324,24 @@ class LineWriter : NodeWriter {
 };
 
 }  // namespace
+
+bool is_one_turn(const Graph& graph, const Kernel& phase, const Part& part) {
+  return part.line && info(graph[part.line->op].kind).category == OpCategory::kScan && part.line->group == phase.block && phase.block > 32 &&
+         part.grid.elems.is(1) && part.line->extent.is_constant() && part.line->extent.value() <= phase.block;
+}
+
+std::string emit_scans(const Graph& graph, const std::vector<const Kernel*>& phases, const std::vector<std::vector<std::string>>& buffers,
+                       NameScope scope, bool contract, const std::string& indent) {
+  LineWriter::Steps all;
+  for (size_t k = 0; k < phases.size(); ++k) {
+    LineWriter writer(graph, *phases[k], phases[k]->parts[0], buffers[k], contract, scope, indent + "  ");
+    const LineWriter::Steps steps = writer.write_steps();
+    all.load += steps.load, all.share += steps.share, all.collect += steps.collect;
+    scope = writer.scope();
+  }
+  return indent + "{\n" + indent + "  const unsigned p = threadIdx.x;\n" + all.load + all.share + indent + "  __syncthreads();\n" + all.collect +
+         indent + "}\n";
+}
 
 std::string emit_line(const Graph& graph, const Kernel& kernel, const Part& part, const std::vector<std::string>& buffers,
                       const NameScope& scope, bool contract, const std::string& indent) {

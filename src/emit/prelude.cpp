@@ -842,23 +842,35 @@ __device__ __forceinline__ A fs_scan_warp(A a, A& total) {
   return result;
 }
 )"},
-    {"fs_scan_block", R"(// The same for a block of W warps, each of which leaves its state in `shared`.
-template <bool Exclusive, int W, class A>
-__device__ __forceinline__ A fs_scan_block(A a, A& total, A* shared) {
-  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    {"fs_scan_share", R"(// For a block: each warp leaves its state in `shared`. After a barrier fs_scan_collect gives what fs_scan_warp would.
+template <class A>
+__device__ __forceinline__ A fs_scan_share(A a, A* shared) {
   a = fs_scan_lanes(a);
-  if (lane == 31) shared[warp] = a;
-  __syncthreads();
+  if (threadIdx.x % 32 == 31) shared[threadIdx.x / 32] = a;
+  return a;
+}
+template <bool Exclusive, int W, class A>
+__device__ __forceinline__ A fs_scan_collect(A a, A& total, const A* shared) {
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   A result = total;
 #pragma unroll
   for (int w = 0; w < W; ++w) {
     if (w < warp) result.merge(shared[w]);
     total.merge(shared[w]);
   }
-  __syncthreads();  // before the next states
   const A before = fs_shuffle(a, lane > 0 ? lane - 1 : 0);
   if (!Exclusive) result.merge(a);
   else if (lane > 0) result.merge(before);
+  return result;
+}
+)"},
+    {"fs_scan_block", R"(// The same as fs_scan_warp for a block of W warps.
+template <bool Exclusive, int W, class A>
+__device__ __forceinline__ A fs_scan_block(A a, A& total, A* shared) {
+  a = fs_scan_share(a, shared);
+  __syncthreads();
+  const A result = fs_scan_collect<Exclusive, W>(a, total, shared);
+  __syncthreads();  // before the next states
   return result;
 }
 )"},
@@ -877,23 +889,26 @@ __device__ __forceinline__ bool fs_key_before(K a, K b) {
 }
 )"},
     {"fs_sort_by_counting",
-     R"(// order[k]: which of n ≤ N keys in shared memory comes k-th; of equals the first. T threads; some count for one key together.
+     R"(// order[k]: which of n ≤ N keys in shared memory comes k-th; of equals the first. T threads, a warp or the block; some count for one
+// key together.
 template <int N, int T, bool Descending, class K>
 __device__ __forceinline__ void fs_sort_by_counting(const K* keys, unsigned short* order, int n) {
   constexpr int G = T >= 8 * N ? 8 : T > N ? T / N : 1;
+  const int member = threadIdx.x % T;
   for (int first = 0; first < n; first += T / G) {
-    const int i = first + threadIdx.x / G;
+    const int i = first + member / G;
     const K mine = keys[i < n ? i : 0];
-    int before = 0, j = threadIdx.x % G;
+    int before = 0, j = member % G;
 #pragma unroll 4
     for (; j < n && j < i; j += G) before += !fs_key_before<Descending>(mine, keys[j]);
 #pragma unroll 4
     for (; j < n; j += G) before += fs_key_before<Descending>(keys[j], mine);
 #pragma unroll
     for (int flip = 1; flip < G; flip *= 2) before += __shfl_xor_sync(0xffffffffu, before, flip);
-    if (i < n && threadIdx.x % G == 0) order[before] = (unsigned short)i;
+    if (i < n && member % G == 0) order[before] = (unsigned short)i;
   }
-  __syncthreads();
+  if constexpr (T == 32) __syncwarp();
+  else __syncthreads();
 }
 )"},
     {"fs_sort_by_merging",

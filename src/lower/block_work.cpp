@@ -22,6 +22,9 @@ constexpr int kThreadsOfKey = 4;  // that a sort has use for
 
 bool is_sort(const Graph& graph, const Part& part) { return part.line && info(graph[part.line->op].kind).category == OpCategory::kSort; }
 
+// Several short rows are sorted side by side; one row by all threads.
+bool sorts_by_warps(const Part& part) { return part.line->counts() && iterations(part).value() > 1; }
+
 bool can_be_phase(const Part& part) {
   if (part.tile || part.table || part.list || !part.grid.elems.is_constant() || !iterations(part).is_constant()) return false;
   if (std::any_of(part.stores.begin(), part.stores.end(), [](const Store& s) { return s.claim.has_value(); })) return false;
@@ -47,6 +50,19 @@ int64_t instructions_of_element(const Graph& graph, const Part& part) {
     sum += part.line->counts() ? 6 * part.line->capacity : static_cast<int64_t>(200 + 6 * log * log);
   }
   return sum;
+}
+
+// Turns that the largest block takes; each waits for memory, but loops over elements have a few loads in flight.
+double waiting_us(const Graph& graph, const Part& part) {
+  constexpr double kElementTurnUs = 0.15, kRowTurnUs = 0.5;
+  int64_t threads = iterations(part).value();
+  if (part.sweep) threads *= part.sweep->group;
+  if (part.line) {
+    const bool by_block = is_sort(graph, part) ? !sorts_by_warps(part) : part.line->group > 32;
+    threads *= by_block ? kLargestBlock : is_sort(graph, part) ? 32 : part.line->group;
+  }
+  const int64_t turns = (threads + kLargestBlock - 1) / kLargestBlock;
+  return static_cast<double>(turns - 1) * (part.line || part.sweep ? kRowTurnUs : kElementTurnUs);
 }
 
 int64_t bytes_of_element(const Part& part, const Kernel& kernel) {
@@ -77,7 +93,7 @@ int64_t items_of(const Part& part) {
 
 double loss_of_one_block(const Graph& graph, const Target& target, const Kernel& kernel) {
   if (kernel.dynamic_bytes > 0 || kernel.parts.empty()) return std::numeric_limits<double>::infinity();
-  double us = 0;
+  double us = 0, waiting = 0;
   int64_t blocks = 0;
   const double rate = target.instructions_per_us / target.multiprocessors;
   for (const Part& part : kernel.parts) {
@@ -85,10 +101,11 @@ double loss_of_one_block(const Graph& graph, const Target& target, const Kernel&
     const double elems = static_cast<double>(items_of(part)) * static_cast<double>(positions_of(part));
     us += std::max(elems * static_cast<double>(instructions_of_element(graph, part)) / rate,
                    elems * static_cast<double>(bytes_of_element(part, kernel)) / kBlockBytesPerUs);
+    waiting += waiting_us(graph, part);
     blocks += (part.grid.elems.value() + part.grid.per_block - 1) / part.grid.per_block;
   }
   blocks = std::clamp<int64_t>(blocks, 1, target.multiprocessors);
-  return us * (1 - 1 / static_cast<double>(blocks));
+  return waiting + us * (1 - 1 / static_cast<double>(blocks));
 }
 
 BlockWish block_wish(const Graph& graph, const Kernel& kernel) {
@@ -98,7 +115,7 @@ BlockWish block_wish(const Graph& graph, const Kernel& kernel) {
   for (const Part& part : kernel.parts) {
     int64_t threads = iterations(part).value();
     if (part.sweep) threads *= part.sweep->group, wish.least = std::max(wish.least, part.sweep->group);
-    if (is_sort(graph, part)) threads = part.line->extent.value() * kThreadsOfKey;
+    if (is_sort(graph, part)) threads = sorts_by_warps(part) ? threads * 32 : part.line->extent.value() * kThreadsOfKey;
     else if (part.line && part.line->group == 32) threads *= 32;
     else if (part.line && part.line->group > 32) threads = std::min<int64_t>(part.line->extent.value(), kSmallBlock);
     if (instructions_of_element(graph, part) > kRegisterHungry) most = kSmallBlock;
@@ -113,7 +130,10 @@ void fit_to_block(int block, Kernel& kernel) {
   kernel.is_phase = true;
   for (Part& part : kernel.parts) {
     if (part.line) {
-      if (part.line->group > 32 || part.line->capacity > 1) part.line->group = block;  // (a sort takes a row with all threads)
+      Line& line = *part.line;
+      const bool is_sort = line.capacity > 1;
+      if (is_sort && sorts_by_warps(part)) line.group = 32;
+      else if (is_sort || line.group > 32) line.group = block;
       part.grid = {iterations(part), block / part.line->group};
     } else if (part.sweep) {
       if (!part.sweep->across) part.sweep->rows = block / part.sweep->group;
@@ -134,7 +154,8 @@ int64_t own_shared_bytes(const Graph& graph, const Kernel& phase) {
   for (const Part& part : phase.parts) {
     if (is_sort(graph, part)) {
       const int64_t element = bytes_of(graph[graph[part.line->op].in[0].value].dtype);
-      bytes += part.line->capacity * (std::max<int64_t>(element, 4) + (part.line->merges() ? 4 : 2) + (element < 4 ? element : 0));
+      const int64_t rows = sorts_by_warps(part) ? phase.block / 32 : 1;
+      bytes += rows * part.line->capacity * (std::max<int64_t>(element, 4) + (part.line->merges() ? 4 : 2) + (element < 4 ? element : 0));
     } else if (part.line && part.line->group > 32) {
       bytes += phase.block / 32 * kStateBytes;
     }
