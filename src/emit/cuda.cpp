@@ -78,7 +78,8 @@ std::string emit_phases(const Graph& graph, const Kernel& kernel, const std::vec
   std::string out;
   for (size_t i = 0; i < kernel.buffers.size(); ++i)
     if (const Buffer& b = kernel.buffers[BufferId(i)]; b.shared_elems > 0)
-      out += "  __shared__ __align__(16) " + std::string(storage_type(b.dtype)) + " " + names[i] + "[" + std::to_string(b.shared_elems) + "];\n";
+      out += "  __shared__ __align__(16) " + std::string(storage_type(b.dtype)) + " " + names[i] + "[" + std::to_string(b.shared_elems) +
+             "];\n";
   auto names_of = [&](const Kernel& phase) {
     std::vector<std::string> own;
     for (BufferId b : phase.outer) own.push_back(names[b.index]);

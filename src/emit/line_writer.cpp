@@ -70,7 +70,8 @@ class LineWriter : NodeWriter {
     in_lane_.assign(part.nodes.size(), false);
     prepare();
     mine_ = scope_.take("mine"), total_ = scope_.take("total"), shared_ = scope_.take("shared"), result_ = scope_.take("result");
-    keys_ = scope_.take("keys"), order_ = scope_.take("order"), spare_ = scope_.take("spare"), sorted_ = scope_.take("sorted"), values_ = scope_.take("values");
+    keys_ = scope_.take("keys"), order_ = scope_.take("order"), spare_ = scope_.take("spare"), sorted_ = scope_.take("sorted"),
+    values_ = scope_.take("values");
   }
 
   std::string write() {
@@ -116,9 +117,7 @@ class LineWriter : NodeWriter {
   // Rows in turns, by the one block of a kernel of phases.
   void open_turns() {
     const int64_t rows = part_.grid.elems.value(), side_by_side = part_.grid.per_block;
-    const std::string first = line_.group == 1               ? "threadIdx.x"
-                              : line_.group < kernel_.block ? "threadIdx.x / " + number(line_.group)
-                                                            : "0";
+    const std::string first = line_.group == 1 ? "threadIdx.x" : line_.group < kernel_.block ? "threadIdx.x / " + number(line_.group) : "0";
     const std::string row = type() + " t = " + first, some = "t < " + number(rows);
     loops_ = rows > side_by_side;
     if (loops_) open("for (" + row + "; " + some + "; t += " + number(side_by_side) + ") {");
@@ -253,7 +252,8 @@ class LineWriter : NodeWriter {
     const std::string pieces = number((line_.extent.value() + line_.capacity - 1) / line_.capacity);
     write_row("blockIdx.x / " + pieces, false);
     line("const " + type() + " begin = blockIdx.x % " + pieces + " * " + capacity + ";");
-    line("const " + type() + " " + length + " = " + extent() + " - begin < " + capacity + " ? " + extent() + " - begin : " + capacity + ";");
+    line("const " + type() + " " + length + " = " + extent() + " - begin < " + capacity + " ? " + extent() + " - begin : " + capacity +
+         ";");
     open("for (" + type() + " p = threadIdx.x; p < " + capacity + "; p += " + block + ") {");
     line(order_ + "[p] = (unsigned short)p;");
     line(keys_ + "[p] = 0;");
@@ -326,8 +326,8 @@ class LineWriter : NodeWriter {
 }  // namespace
 
 bool is_one_turn(const Graph& graph, const Kernel& phase, const Part& part) {
-  return part.line && info(graph[part.line->op].kind).category == OpCategory::kScan && part.line->group == phase.block && phase.block > 32 &&
-         part.grid.elems.is(1) && part.line->extent.is_constant() && part.line->extent.value() <= phase.block;
+  return part.line && info(graph[part.line->op].kind).category == OpCategory::kScan && part.line->group == phase.block &&
+         phase.block > 32 && part.grid.elems.is(1) && part.line->extent.is_constant() && part.line->extent.value() <= phase.block;
 }
 
 std::string emit_scans(const Graph& graph, const std::vector<const Kernel*>& phases, const std::vector<std::vector<std::string>>& buffers,
@@ -339,8 +339,8 @@ std::string emit_scans(const Graph& graph, const std::vector<const Kernel*>& pha
     all.load += steps.load, all.share += steps.share, all.collect += steps.collect;
     scope = writer.scope();
   }
-  return indent + "{\n" + indent + "  const unsigned p = threadIdx.x;\n" + all.load + all.share + indent + "  __syncthreads();\n" + all.collect +
-         indent + "}\n";
+  return indent + "{\n" + indent + "  const unsigned p = threadIdx.x;\n" + all.load + all.share + indent + "  __syncthreads();\n" +
+         all.collect + indent + "}\n";
 }
 
 std::string emit_line(const Graph& graph, const Kernel& kernel, const Part& part, const std::vector<std::string>& buffers,

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <optional>
 #include <set>
 
@@ -44,7 +45,7 @@ struct Use {
   bool reads = false, stores = false, updates = false;
   bool adds_floats = false, adds_vectors = false;
   bool beside_rows = false;  // vectors that begin before a row or end after it: no array may be so small
-  int64_t items = 0;  // updates
+  int64_t items = 0;         // updates
 };
 
 Use use_of(const Kernel& kernel, BufferId buffer) {
@@ -70,12 +71,37 @@ Use use_of(const Kernel& kernel, BufferId buffer) {
   return use;
 }
 
+// The first and the last kernel that names a buffer of the workspace; copies come after all kernels.
+struct Span {
+  size_t first = std::numeric_limits<size_t>::max(), last = 0;
+  void add(size_t k) { first = std::min(first, k), last = std::max(last, k); }
+};
+
+std::vector<Span> spans_of_workspace(const Program& program, const std::vector<Kernel>& kernels, const std::vector<Launch>& copies) {
+  std::vector<Span> spans(program.workspace.size());
+  for (size_t k = 0; k < kernels.size(); ++k)
+    for (const Buffer& b : kernels[k].buffers)
+      if (b.arg.kind == KernelArg::kWorkspace) spans[b.arg.index].add(k);
+  for (const Launch& copy : copies)
+    for (const KernelArg& arg : copy.args)
+      if (arg.kind == KernelArg::kWorkspace) spans[arg.index].add(kernels.size());
+  return spans;
+}
+
+// What is known of a program before anything is joined.
+struct Launches {
+  const Graph& graph;
+  const Target& target;
+  const Program& program;
+  const std::vector<Kernel>& kernels;
+  std::vector<Span> spans;
+};
+
 // Builds one kernel of a run of kernels.
 class Joining {
  public:
-  Joining(const Graph& graph, const Program& program, const std::vector<Kernel>& kernels, const std::vector<Launch>& copies, size_t first,
-          size_t last)
-      : graph_(graph), program_(program), kernels_(kernels), copies_(copies), first_(first), last_(last) {}
+  Joining(const Launches& all, size_t first, size_t last)
+      : graph_(all.graph), program_(all.program), kernels_(all.kernels), spans_(all.spans), first_(first), last_(last) {}
 
   // Nothing where the phases have no common block or too much shared memory.
   std::optional<Kernel> join() {
@@ -194,23 +220,15 @@ class Joining {
     return touching > 1;
   }
 
-  bool read_outside(const KernelArg& arg) const {
-    for (size_t k = 0; k < kernels_.size(); ++k)
-      if (k < first_ || k >= last_)
-        for (const Buffer& b : kernels_[k].buffers)
-          if (same_arg(b.arg, arg)) return true;
-    for (const Launch& copy : copies_)
-      for (const KernelArg& a : copy.args)
-        if (same_arg(a, arg)) return true;
-    return false;
-  }
+  bool read_outside(const KernelArg& arg) const { return spans_[arg.index].first < first_ || spans_[arg.index].last >= last_; }
 
   // One more phase: from shared memory to where the value was to be.
   void store_at_end(BufferId shared, Buffer parameter, int64_t elems) {
     int level = 0;
     for (size_t k = 0; k < whole_.phases.size(); ++k)
       for (size_t own = 0; own < whole_.phases[k].outer.size(); ++own)
-        if (whole_.phases[k].outer[own] == shared && whole_.phases[k].buffers[BufferId(own)].written) level = std::max(level, levels_[k] + 1);
+        if (whole_.phases[k].outer[own] == shared && whole_.phases[k].buffers[BufferId(own)].written)
+          level = std::max(level, levels_[k] + 1);
     Kernel phase;
     phase.segment = whole_.segment;
     Buffer from = parameter;
@@ -267,7 +285,7 @@ class Joining {
   const Graph& graph_;
   const Program& program_;
   const std::vector<Kernel>& kernels_;
-  const std::vector<Launch>& copies_;
+  const std::vector<Span>& spans_;
   size_t first_, last_;
   Kernel whole_;
   std::vector<int> levels_;  // of each phase: barriers before it
@@ -280,12 +298,11 @@ std::string hundredths(double us) {
 }
 
 // The kernels of one segment, joined where that is worth it: the cheapest cut into runs.
-std::vector<Kernel> join_segment(const Graph& graph, const Target& target, const Program& program, const std::vector<Kernel>& kernels,
-                                 const std::vector<Launch>& copies, size_t begin, size_t end) {
+std::vector<Kernel> join_segment(const Launches& all, size_t begin, size_t end) {
   const size_t n = end - begin;
-  const double launch = target.next_launch_us + kRoundTripUs;
+  const double launch = all.target.next_launch_us + kRoundTripUs;
   std::vector<double> loss;
-  for (size_t k = begin; k < end; ++k) loss.push_back(loss_of_one_block(graph, target, kernels[k]));
+  for (size_t k = begin; k < end; ++k) loss.push_back(loss_of_one_block(all.graph, all.target, all.kernels[k]));
   struct Best {
     double us = std::numeric_limits<double>::infinity();
     size_t from = 0;
@@ -301,16 +318,19 @@ std::vector<Kernel> join_segment(const Graph& graph, const Target& target, const
       const double us = best[from].us + launch + lost;
       if (!std::isfinite(lost)) break;
       if (us >= best[to].us) continue;
-      std::optional<Kernel> joined = Joining(graph, program, kernels, copies, begin + from, begin + to).join();
+      std::optional<Kernel> joined = Joining(all, begin + from, begin + to).join();
       if (!joined) continue;
       joined->why = std::to_string(to - from - 1) + (to - from == 2 ? " launch" : " launches") + " less, about " +
-                    hundredths(static_cast<double>(to - from - 1) * launch) + " µs; one block instead of many costs " + hundredths(lost) + " µs";
+                    hundredths(static_cast<double>(to - from - 1) * launch) + " µs; one block instead of many costs " + hundredths(lost) +
+                    " µs";
       best[to] = {us, from, std::move(joined)};
     }
   }
   std::vector<Kernel> made;
-  for (size_t to = n; to > 0; to = best[to].from) made.push_back(best[to].joined ? std::move(*best[to].joined) : kernels[begin + to - 1]);
+  for (size_t to = n; to > 0; to = best[to].from)
+    made.push_back(best[to].joined ? std::move(*best[to].joined) : all.kernels[begin + to - 1]);
   std::reverse(made.begin(), made.end());
+  for (size_t k = 0; k < made.size(); ++k) made[k].name = all.kernels[begin + k].name;  // numbered within the segment
   return made;
 }
 
@@ -344,17 +364,26 @@ void drop_unused_workspace(Program& program, std::vector<Kernel>& kernels, std::
 }  // namespace
 
 void join_phases(const Graph& graph, const Target& target, Program& program, std::vector<Kernel>& kernels, std::vector<Launch>& copies) {
-  std::vector<Kernel> made;
-  bool joined = false;
+  const Launches all{graph, target, program, kernels, spans_of_workspace(program, kernels, copies)};
+  std::map<size_t, std::vector<Kernel>> segments;  // that become fewer kernels, by the first of them
   for (size_t begin = 0, end = 0; begin < kernels.size(); begin = end) {
     while (end < kernels.size() && kernels[end].segment == kernels[begin].segment) ++end;
-    std::vector<Kernel> some = join_segment(graph, target, program, kernels, copies, begin, end);
-    joined = joined || some.size() < end - begin;
-    for (size_t k = 0; k < some.size(); ++k)
-      some[k].name = kernels[begin + k].name;  // numbered within the segment
-    for (Kernel& kernel : some) made.push_back(std::move(kernel));
+    if (end - begin == 1) continue;
+    std::vector<Kernel> some = join_segment(all, begin, end);
+    if (some.size() < end - begin) segments[begin] = std::move(some);
   }
-  if (!joined) return;
+  if (segments.empty()) return;
+  std::vector<Kernel> made;
+  for (size_t k = 0; k < kernels.size(); ++k) {
+    const auto joined = segments.find(k);
+    if (joined == segments.end()) {
+      made.push_back(std::move(kernels[k]));
+      continue;
+    }
+    const uint32_t segment = kernels[k].segment;
+    for (Kernel& kernel : joined->second) made.push_back(std::move(kernel));
+    while (k + 1 < kernels.size() && kernels[k + 1].segment == segment) ++k;
+  }
   kernels = std::move(made);
   drop_unused_workspace(program, kernels, copies);
 }

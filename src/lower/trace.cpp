@@ -414,7 +414,7 @@ void Tracer::recipe_reduction(OpId id, const Request& request, Recipe& out) {
 
 // The checked index as part of other indices.
 Index Tracer::checked(OpId op, ValueId index_value, NodeId value, const Index& position, const Size& extent, uint32_t guard,
-                       std::vector<Index>& more) {
+                      std::vector<Index>& more) {
   const CheckPlace place = lies_within(graph_, index_value, extent) ? CheckPlace{} : check_(op);
   Node node;
   node.kind = Node::kChecked;

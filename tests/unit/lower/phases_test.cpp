@@ -29,7 +29,8 @@ using Phases = std::vector<std::vector<std::string>>;
 
 // How many of n items go to each of 12 places, and where each place begins.
 std::string counts(const std::string& n, const std::string& outputs = R"("ends")") {
-  return R"({"version": 1, "name": "g", "inputs": [{"name": "i", "dtype": "i64", "shape": [)" + n + R"(], "init": {"randint": [0, 12]}}], "ops": [
+  return R"({"version": 1, "name": "g", "inputs": [{"name": "i", "dtype": "i64", "shape": [)" + n +
+         R"(], "init": {"randint": [0, 12]}}], "ops": [
     {"op": "full", "shape": [12], "dtype": "i64", "value": 0, "out": "none"},
     {"op": "scatter", "in": ["none", "i", 1], "dim": 0, "accumulate": "add", "out": "counts"},
     {"op": "cumsum", "in": ["counts"], "dim": 0, "out": "ends"}], "outputs": [)" +
