@@ -77,9 +77,9 @@ void NodeWriter::open(const std::string& text) {
   indent_ += "  ";
 }
 
-void NodeWriter::close() {
+void NodeWriter::close(const std::string& text) {
   indent_.resize(indent_.size() - 2);
-  line("}");
+  line(text);
 }
 
 // "x_in + i0 * 128 + 64". A difference is computed as an index first: unsigned, it must not meet the wider pointer half done.
@@ -153,7 +153,7 @@ std::string NodeWriter::load_ref(NodeId id) const {
     text += "[" + (part_.vector > 1 ? column + " * " + std::to_string(part_.vector) + " + lane" : column) + "][" + row + "]";
   } else {
     if (in_u_[i]) text += "[u]";
-    if (in_lane_[i]) text += ".at[lane]";
+    if (in_lane_[i]) text += is_packed(i) ? ".at(lane)" : ".at[lane]";
   }
   return n.dtype == DType::kBool ? "(" + text + " != 0)" : text;
 }
@@ -185,6 +185,27 @@ std::string NodeWriter::zero(DType dtype) {
   return literal_text(Literal{int64_t{0}}, dtype);
 }
 
+std::string NodeWriter::whole_load_condition(const Node& n) const {
+  const Buffer& buffer = kernel_.buffers[n.buffer];
+  if (part_.has_tail || buffer.written || buffer.may_overlap) return "whole";
+  const Index row = n.index - *part_.sweep->skewed - part_.space.variable(part_.lane);
+  const int64_t elems = part_.space.highest(row);
+  if (elems > INT64_MAX / 2 || row.is_constant()) return "whole";
+  return index_text(part_.space, without_lane(n.index), wide()) +
+         " <= " + std::to_string(elems + part_.sweep->row_elems.value() - part_.vector);
+}
+
+bool NodeWriter::is_packed(size_t i) const {
+  const Node& n = part_.nodes[NodeId(i)];
+  return n.kind == Node::kLoad && in_lane_[i] && has_idle_lanes() && !staged_.contains(static_cast<uint32_t>(i)) && part_.vector % 2 == 0 &&
+         (n.dtype == DType::kBF16 || n.dtype == DType::kF16);
+}
+
+std::string NodeWriter::vector_type(size_t i) const {
+  return (is_packed(i) ? "Packed<" : "Vec<") + std::string(storage_type(part_.nodes[NodeId(i)].dtype)) + ", " +
+         std::to_string(part_.vector) + ">";
+}
+
 void NodeWriter::write_load(NodeId id) {
   const Node& n = part_.nodes[id];
   const size_t i = id.index;
@@ -197,11 +218,12 @@ void NodeWriter::write_load(NodeId id) {
     line((in_u_[i] ? "" : "const " + type + " ") + target + " = " + text + ";");
     return;
   }
-  const std::string lanes = std::to_string(part_.vector), vec = "Vec<" + type + ", " + lanes + "> ";
+  const std::string lanes = std::to_string(part_.vector), vec = vector_type(i) + " ";
   if (const int width = access_width(n.index, n.guard); width > 0) {
     const std::string from = address(n.buffer, without_lane(n.index));
     std::string text = "fs_load<" + lanes + ", " + std::to_string(width) + ">(" + from + ")";
-    if (has_idle_lanes()) text = "whole ? " + text + " : fs_load_some<" + lanes + ">(" + from + ", " + lane_range() + ")";
+    if (has_idle_lanes())
+      text = whole_load_condition(n) + " ? " + text + " : fs_load_some<" + lanes + ">(" + from + ", " + lane_range() + ")";
     if (!in_u_[i] && guard.empty()) {
       line("const " + vec + target + " = " + text + ";");
       return;
@@ -213,8 +235,9 @@ void NodeWriter::write_load(NodeId id) {
     std::string condition = guard;
     if (has_idle_lanes()) condition += (condition.empty() ? "" : " && ") + std::string(lane_condition());
     line("#pragma unroll");
+    const std::string element = pointer + "[" + index_text(part_.space, n.index, wide()) + "]";
     line("for (int lane = 0; lane < " + lanes + "; ++lane) " + (condition.empty() ? "" : "if (" + condition + ") ") + target +
-         ".at[lane] = " + pointer + "[" + index_text(part_.space, n.index, wide()) + "];");
+         (is_packed(i) ? ".set(lane, " + element + ");" : ".at[lane] = " + element + ";"));
   }
 }
 
@@ -227,8 +250,15 @@ std::string NodeWriter::value_text(const Node& n) {
   }
   switch (n.kind) {
     case Node::kOp:
-      if (graph_[n.op].kind == OpKind::kDiv && n.dtype == DType::kF32 && reciprocals_.contains(n.in[1].index))
-        return "fs_divide(" + operands[0] + ", " + operands[1] + ", " + reciprocals_.at(n.in[1].index) + ")";
+      if (graph_[n.op].kind == OpKind::kDiv && n.dtype == DType::kF32) {
+        const auto known = divisors_.find({n.in[1], n.coarse});
+        if (n.coarse)
+          return (known != divisors_.end() ? known->second : "fs_Divisor(" + operands[1] + ")") + ".divide(" + operands[0] + ")";
+        if (known != divisors_.end()) return "fs_divide(" + operands[0] + ", " + operands[1] + ", " + known->second + ")";
+      }
+      if (graph_[n.op].kind == OpKind::kCast && n.dtype == DType::kF32 && dtypes[0] == DType::kBF16 && is_packed(n.in[0].index))
+        return "fs_widen(" + names_[n.in[0].index] + (in_u_[n.in[0].index] ? "[u]" : "") + ", lane)";
+      if (n.coarse && graph_[n.op].kind == OpKind::kExp) return "fs_exp_coarse(" + operands[0] + ")";
       return op_text(graph_, graph_[n.op], operands, dtypes, contract_);
     case Node::kSelect:
       return guard_text(part_.space, n.guard, wide()) + " ? " + operands[0] + " : " + operands[1];
@@ -361,7 +391,7 @@ void NodeWriter::declare_repeated(size_t i) {
                     lanes = std::to_string(part_.vector);
   if (n.kind == Node::kLoad) {
     const std::string type = storage_type(n.dtype);
-    line((in_lane_[i] ? "Vec<" + type + ", " + lanes + "> " : type + " ") + names_[i] + count + (in_lane_[i] ? " = {};" : ";"));
+    line((in_lane_[i] ? vector_type(i) : type) + " " + names_[i] + count + (in_lane_[i] ? " = {};" : ";"));
   } else {
     line(type_of(i) + (" " + names_[i]) + count + (in_lane_[i] ? "[" + lanes + "];" : ";"));
   }
@@ -437,8 +467,10 @@ void NodeWriter::write_scope(const Scope& scope) {
     if (lanes) in_lanes.push_back(s);
     else write_scalar_store(*s);
   }
-  if (part_.lane.valid()) return write_lanes(scope, in_lanes);
-  for (const std::string& statement : scope.statements) line(statement);
+  if (part_.lane.valid()) write_lanes(scope, in_lanes);
+  else
+    for (const std::string& statement : scope.statements) line(statement);
+  for (const std::string& statement : scope.after_lanes) line(statement);
 }
 
 void NodeWriter::write_lanes(const Scope& scope, const std::vector<const Store*>& stores) {
@@ -458,23 +490,38 @@ void NodeWriter::write_lanes(const Scope& scope, const std::vector<const Store*>
     if (!results.back().empty())
       line("Vec<" + std::string(storage_type(kernel_.buffers[s->buffer].dtype)) + ", " + lanes + "> " + results.back() + ";");
   }
-  line("#pragma unroll");
-  open("for (int lane = 0; lane < " + lanes + "; ++lane) {");
-  for (size_t i = 0; i < n; ++i)
-    if (in_u_[i] == scope.in_u && in_lane_[i] && is_statement(i) && !early_[i] && scope.wanted(i)) write_value(NodeId(i));
-  for (const std::string& statement : scope.statements) line(statement);
-  for (size_t k = 0; k < stores.size(); ++k) {
-    const Store& s = *stores[k];
-    const std::string value = stored_value(s);
-    if (!results[k].empty()) {
-      line(results[k] + ".at[lane] = " + value + ";");
-      continue;
+  const auto written = written_;
+  auto write_loop = [&](bool guarded) {
+    written_ = written;
+    line("#pragma unroll");
+    open("for (int lane = 0; lane < " + lanes + "; ++lane) {");
+    for (size_t i = 0; i < n; ++i)
+      if (in_u_[i] == scope.in_u && in_lane_[i] && is_statement(i) && !early_[i] && scope.wanted(i)) write_value(NodeId(i));
+    for (const std::string& statement : scope.statements) line((guarded ? "if (" + std::string(lane_condition()) + ") " : "") + statement);
+    for (size_t k = 0; k < stores.size(); ++k) {
+      const Store& s = *stores[k];
+      const std::string value = stored_value(s);
+      if (!results[k].empty()) {
+        line(results[k] + ".at[lane] = " + value + ";");
+        continue;
+      }
+      std::string guard = store_guard(s);
+      if (guarded) guard += (guard.empty() ? "" : " && ") + std::string(lane_condition());
+      line((guard.empty() ? "" : "if (" + guard + ") ") + element_store(s));
     }
-    std::string guard = store_guard(s);
-    if (has_idle_lanes()) guard += (guard.empty() ? "" : " && ") + std::string(lane_condition());
-    line((guard.empty() ? "" : "if (" + guard + ") ") + element_store(s));
+    close();
+  };
+  if (has_idle_lanes() && !scope.statements.empty()) {
+    // Most vectors have no idle lanes: what is done for every lane is written twice.
+    open("if (whole) {");
+    write_loop(false);
+    close("} else {");
+    indent_ += "  ";
+    write_loop(true);
+    close();
+  } else {
+    write_loop(has_idle_lanes());
   }
-  close();
   for (size_t k = 0; k < stores.size(); ++k) {
     if (results[k].empty()) continue;
     const Store& s = *stores[k];

@@ -37,7 +37,8 @@ class NodeWriter {
     bool in_u = false;
     std::function<bool(size_t)> wanted;
     std::vector<const Store*> stores;
-    std::vector<std::string> statements;  // for every lane, after the nodes
+    std::vector<std::string> statements;   // for every lane, after the nodes
+    std::vector<std::string> after_lanes;  // for all lanes at once
   };
 
   bool wide() const { return part_.wide_index; }
@@ -45,7 +46,7 @@ class NodeWriter {
   bool strided_repeat() const { return repeats_ && !part_.serial.valid(); }
   void line(const std::string& text) { out_ += indent_ + text + "\n"; }
   void open(const std::string& text);
-  void close();
+  void close(const std::string& text = "}");
   // The digits of a number, row-major, as the variables `dims`.
   void declare_dims(const std::vector<AtomId>& dims, const std::string& from);
   // "x_in + i0 * 128 + 64". A difference is computed as an index first: unsigned, it must not meet the wider pointer half done.
@@ -69,6 +70,12 @@ class NodeWriter {
   bool has_idle_lanes() const { return part_.has_tail || (part_.sweep && part_.sweep->skewed); }
   const char* lane_condition() const { return part_.has_tail ? "lane < count" : "lane >= before && lane < count"; }
   const char* lane_range() const { return part_.has_tail ? "0, count" : "before, count"; }
+  // True where all lanes of a load lie in memory that may be read: lanes outside the row may meet other rows, which nobody changes.
+  std::string whole_load_condition(const Node& load) const;
+  // Two elements of a loaded vector in each register: where it comes from one of two loads, each element would take one.
+  bool is_packed(size_t i) const;
+  // "Packed<__nv_bfloat16, 8>"
+  std::string vector_type(size_t i) const;
   void write_load(NodeId id);
   std::string value_text(const Node& n);
   // sin and cos of one f32 value share their range reduction.
@@ -116,8 +123,9 @@ class NodeWriter {
   std::vector<bool> early_;  // an index that a load waits for, or part of one
   std::vector<int> level_;
   int levels_ = 0;
-  std::map<uint32_t, std::string> reciprocals_;  // f32 values by which much is divided: the name of what fs_divide takes
-  std::set<uint32_t> kept_;                      // in the repetition, declared before it: [u], [u][lane]
+  // f32 values by which much is divided, and whether coarsely: the name of what fs_divide takes, or of an fs_Divisor.
+  std::map<std::pair<NodeId, bool>, std::string> divisors_;
+  std::set<uint32_t> kept_;  // in the repetition, declared before it: [u], [u][lane]
 };
 
 }  // namespace fusec

@@ -85,19 +85,22 @@ class PartWriter : NodeWriter {
     auto is_before = [&](size_t i) { return before[i]; };
     auto is_after = [&](size_t i) { return !before[i]; };
     const std::string next = scope_.take("next"), total = scope_.take(names_[part_.list->sum.index] + "_sum");
-    list_sum_ = total + (part_.lane.valid() ? "[lane]" : "");
+    list_sum_ = total + (sums_lanes() ? "[lane]" : "");
     write_loads(false, is_before, {});
-    write_scope({false, is_before, {}, {}});
-    line("float " + total + (part_.lane.valid() ? "[" + std::to_string(part_.vector) + "];" : " = -0.0f;"));
-    if (part_.lane.valid()) {
+    write_scope({false, is_before, {}, {}, {}});
+    line("float " + total + (sums_lanes() ? "[" + std::to_string(part_.vector) + "];" : " = -0.0f;"));
+    if (sums_lanes()) {
       line("#pragma unroll");
       line("for (int lane = 0; lane < " + std::to_string(part_.vector) + "; ++lane) " + list_sum_ + " = -0.0f;");
     }
     write_items(next);
     write_rest_of_sum();
     write_loads(false, is_after, {});
-    write_scope({false, is_after, scope(false).stores, {}});
+    write_scope({false, is_after, scope(false).stores, {}, {}});
   }
+
+  // Each lane has a sum of its own.
+  bool sums_lanes() const { return part_.lane.valid() && in_lane_[part_.list->sum.index]; }
 
   std::vector<bool> needed_by_items() const {
     const Node& sum = part_.nodes[part_.list->sum];
@@ -119,7 +122,9 @@ class PartWriter : NodeWriter {
     open("for (int " + next + " = 0; " + next + " < " + filled + "; " + next + " += " + ahead + ") {");
     write_item_loads(next, filled, buffers_[sum.buffer.index] + "[" + index_text(part_.space, sum.index, wide()));
     open_items();
-    write_scope({true, [](size_t) { return true; }, {}, {list_sum_ + " += " + ref(sum.in[1]) + ";"}});
+    Scope adding{true, [](size_t) { return true; }, {}, {}, {}};
+    (sums_lanes() || !part_.lane.valid() ? adding.statements : adding.after_lanes).push_back(list_sum_ + " += " + ref(sum.in[1]) + ";");
+    write_scope(adding);
     close();
     close();
   }
@@ -127,17 +132,17 @@ class PartWriter : NodeWriter {
   void write_rest_of_sum() {
     const List& list = *part_.list;
     open("if (" + ref(part_.nodes[list.sum].in[2]) + " > " + std::to_string(list.slots) + ") {  // the rest");
-    const std::string guard = has_idle_lanes() ? "if (" + std::string(lane_condition()) + ") " : "";
+    const std::string guard = has_idle_lanes() && sums_lanes() ? "if (" + std::string(lane_condition()) + ") " : "";
     const std::string element = index_text(part_.space, list.element, wide()), copy = scope_.take("copy");
     line("for (int " + copy + " = 0; " + copy + " < " + std::to_string(list.copies) + "; ++" + copy + ")");
-    if (part_.lane.valid()) line("  for (int lane = 0; lane < " + std::to_string(part_.vector) + "; ++lane)");
+    if (sums_lanes()) line("  for (int lane = 0; lane < " + std::to_string(part_.vector) + "; ++lane)");
     line("    " + guard + list_sum_ + " += " + buffers_[list.sums.index] + "[" + copy + " * " + std::to_string(list.elems) + "LL + " +
          element + "];");
     close();
   }
 
   Scope scope(bool in_u) const {
-    Scope s{in_u, [](size_t) { return true; }, {}, {}};
+    Scope s{in_u, [](size_t) { return true; }, {}, {}, {}};
     for (const Store& store : part_.stores)
       if (store_in_u(store) == in_u) s.stores.push_back(&store);
     return s;

@@ -33,6 +33,30 @@ __device__ __forceinline__ Vec<T, N> fs_load(const T* p) {
   return v;
 }
 )"},
+    {"Packed", R"(// N neighbouring 16-bit elements in registers, two in each.
+template <class T, int N>
+struct Packed {
+  unsigned words[N / 2];
+  Packed() = default;
+  __device__ __forceinline__ Packed(const Vec<T, N>& v) { memcpy(words, &v, sizeof words); }
+  __device__ __forceinline__ T at(int k) const {
+    const unsigned short half = (unsigned short)(words[k / 2] >> (k % 2 * 16));
+    T x;
+    memcpy(&x, &half, sizeof x);
+    return x;
+  }
+  __device__ __forceinline__ void set(int k, T x) {
+    unsigned short half;
+    memcpy(&half, &x, sizeof half);
+    words[k / 2] = k % 2 == 0 ? (words[k / 2] & 0xffff0000u) | half : (words[k / 2] & 0xffffu) | (unsigned)half << 16;
+  }
+};
+)"},
+    {"fs_widen", R"(template <int N>
+__device__ __forceinline__ float fs_widen(const Packed<__nv_bfloat16, N>& v, int k) {
+  return __uint_as_float(k % 2 == 0 ? v.words[k / 2] << 16 : v.words[k / 2] & 0xffff0000u);
+}
+)"},
     {"fs_load_some", R"(// Reads elements [from, to) of N; the others are zero.
 template <int N, class T>
 __device__ __forceinline__ Vec<T, N> fs_load_some(const T* p, int from, int to) {
@@ -257,6 +281,13 @@ __device__ __forceinline__ float fs_exp2_approximate(float x) {
 #else
   return exp2f(x);
 #endif
+}
+)"},
+    {"fs_exp_coarse",
+     R"(// exp(x) for what is rounded to 16 bits in the end: within |x| + 4 ulp; the square of a normal number may be a denormal one.
+__device__ __forceinline__ float fs_exp_coarse(float x) {
+  const float root = fs_exp2_approximate(x * 0.72134752f);
+  return root * root;
 }
 )"},
     {"fs_tanh",
@@ -668,10 +699,53 @@ __device__ __forceinline__ void fs_claim_slot(int* counts, int* slots, int* rest
       for (long long k = 0; k < row_elems; ++k) sums[copy * elems + row * row_elems + k] = 0;
 }
 )"},
+    {"fs_pairs_bf16", R"(struct fs_pairs_bf16 {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  static __device__ __forceinline__ unsigned greater(unsigned a, unsigned b) { asm("max.NaN.bf16x2 %0, %0, %1;" : "+r"(a) : "r"(b)); return a; }
+  static __device__ __forceinline__ unsigned less(unsigned a, unsigned b) { asm("min.NaN.bf16x2 %0, %0, %1;" : "+r"(a) : "r"(b)); return a; }
+#endif
+};
+)"},
+    {"fs_pairs_f16", R"(struct fs_pairs_f16 {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  static __device__ __forceinline__ unsigned greater(unsigned a, unsigned b) { asm("max.NaN.f16x2 %0, %0, %1;" : "+r"(a) : "r"(b)); return a; }
+  static __device__ __forceinline__ unsigned less(unsigned a, unsigned b) { asm("min.NaN.f16x2 %0, %0, %1;" : "+r"(a) : "r"(b)); return a; }
+#endif
+};
+)"},
+    {"fs_extreme_of", R"(// The greatest (or least) of N 16-bit floats, two at a time; NaN if one of them is.
+template <class Pairs, bool Greatest, class T, int N>
+__device__ __forceinline__ float fs_extreme_of(const Vec<T, N>& v) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  unsigned words[N / 2];
+  memcpy(words, &v, sizeof words);
+  unsigned most = words[0];
+#pragma unroll
+  for (int k = 1; k < N / 2; ++k) most = Greatest ? Pairs::greater(most, words[k]) : Pairs::less(most, words[k]);
+  const unsigned turned = __byte_perm(most, 0, 0x1032);
+  most = Greatest ? Pairs::greater(most, turned) : Pairs::less(most, turned);
+  T one;
+  memcpy(&one, &most, sizeof one);
+  return (float)one;
+#else
+  float most = (float)v.at[0];
+  for (int k = 1; k < N; ++k) most = Greatest ? fs_maximum(most, (float)v.at[k]) : fs_minimum(most, (float)v.at[k]);
+  return most;
+#endif
+}
+)"},
     {"fs_inverse", R"(// 1 / b for fs_divide, or NaN where that could not rely on it.
 __device__ __forceinline__ float fs_inverse(float b) {
   return fabsf(b) > 0x1p-40f && fabsf(b) < 0x1p60f ? __frcp_rn(b) : __int_as_float(0x7fffffff);
 }
+)"},
+    {"fs_Divisor", R"(// a / b for many a, within 2 ulp, in two factors: 1 / b alone may be no normal number.
+struct fs_Divisor {
+  float scale, inverse;
+  __device__ __forceinline__ explicit fs_Divisor(float b)
+      : scale(fabsf(b) > 0x1p64f ? 0x1p-64f : fabsf(b) < 0x1p-64f ? 0x1p64f : 1.0f), inverse(__frcp_rn(b * scale)) {}
+  __device__ __forceinline__ float divide(float a) const { return a * inverse * scale; }
+};
 )"},
     {"fs_divide",
      R"(// a / b, rounded once, for many a: two corrections of a · (1 / b) by its exact remainder. Near the ends of the range, or for
@@ -683,8 +757,9 @@ __device__ __forceinline__ float fs_divide(float a, float b, float inverse) {
   return fabsf(q) > 0x1p-60f && fabsf(q) < 0x1p60f ? q : __fdiv_rn(a, b);
 }
 )"},
-    {"fs_square", R"(template <class T>
-__device__ __forceinline__ T fs_square(T x) { return x * x; }
+    {"fs_add_square", R"(// sum += x², rounded once.
+__device__ __forceinline__ void fs_add_square(float& sum, float x) { sum = fmaf(x, x, sum); }
+__device__ __forceinline__ void fs_add_square(double& sum, double x) { sum = fma(x, x, sum); }
 )"},
     {"fs_Sum", R"(template <class T>
 struct fs_Sum {
@@ -752,17 +827,33 @@ struct fs_ArgMin {
   __device__ __forceinline__ void merge(const fs_ArgMin& other) { add(other.value, other.index); }
 };
 )"},
+    {"fs_share", R"(// a / n for 0 ≤ a ≤ n, within 2 ulp.
+__device__ __forceinline__ float fs_share(float a, float n) {
+#ifdef __CUDA_ARCH__
+  return __fdividef(a, n);
+#else
+  return a / n;
+#endif
+}
+__device__ __forceinline__ double fs_share(double a, double n) { return a / n; }
+)"},
     {"fs_Moments", R"(// Count, mean and Σ (x - mean)², merged by Chan's update.
 template <class T>
 struct fs_Moments {
   T count, mean, squares;
-  // All elements are looked at, then all are taken.
-  __device__ __forceinline__ void look(T x) { count += 1, mean += x; }
-  __device__ __forceinline__ void settle() { if (count > 0) mean /= count; }
-  __device__ __forceinline__ void take(T x) { squares += fs_square(x - mean); }
+  // Elements that are all looked at, then all taken.
+  struct Round {
+    unsigned count;
+    T mean, squares;
+    __device__ __forceinline__ void look(T x) { count += 1, mean += x; }
+    __device__ __forceinline__ void take(T x) { fs_add_square(squares, x - mean); }
+  };
+  __device__ __forceinline__ Round begin() const { return {}; }
+  __device__ __forceinline__ void settle(Round& round) const { if (round.count > 0) round.mean /= (T)round.count; }
+  __device__ __forceinline__ void end(const Round& round) { merge({(T)round.count, round.mean, round.squares}); }
   __device__ __forceinline__ void merge(const fs_Moments& other) {
     if (other.count == 0) return;
-    const T n = count + other.count, d = other.mean - mean, share = other.count / n;
+    const T n = count + other.count, d = other.mean - mean, share = fs_share(other.count, n);
     mean = count == 0 ? other.mean : mean + d * share;
     squares += other.squares + (count == 0 ? 0 : d * d * (count * share));
     count = n;
@@ -773,22 +864,28 @@ struct fs_Moments {
 // exp(d) of a term d ≤ 0 in a sum of at least 1: an error of |d| ulp is less than half an ulp of the sum.
 __device__ __forceinline__ float fs_exp_below(float d) { return fs_exp2_approximate(d * 1.44269504f); }
 __device__ __forceinline__ double fs_exp_below(double d) { return exp(d); }
-__device__ __forceinline__ float fs_exp_of(float x) { return expf(x); }
-__device__ __forceinline__ double fs_exp_of(double x) { return exp(x); }
 __device__ __forceinline__ float fs_log_of(float x) { return logf(x); }
 __device__ __forceinline__ double fs_log_of(double x) { return log(x); }
 template <class T>
 struct fs_LogSumExp {
   T greatest, sum;
-  // All elements are looked at, then all are taken.
-  __device__ __forceinline__ void look(T x) { greatest = fs_maximum(greatest, x); }
-  __device__ __forceinline__ void settle() {}
-  __device__ __forceinline__ void take(T x) { sum += fs_exp_below(x - (greatest - greatest == 0 ? greatest : T(0))); }
+  // Elements that are all looked at, then all taken: relative to the greatest so far, which seldom changes.
+  struct Round {
+    T greatest, base, sum;
+    __device__ __forceinline__ void look(T x) { greatest = fs_maximum(greatest, x); }
+    __device__ __forceinline__ void take(T x) { sum += fs_exp_below(x - base); }
+  };
+  __device__ __forceinline__ Round begin() const { return {greatest}; }
+  __device__ __forceinline__ void settle(Round& round) {
+    if (round.greatest != greatest) sum *= fs_exp_below(greatest - round.greatest), greatest = round.greatest;
+    round.base = greatest - greatest == 0 ? greatest : T(0);
+    round.sum = sum;
+  }
+  __device__ __forceinline__ void end(const Round& round) { sum = round.sum; }
   __device__ __forceinline__ void merge(const fs_LogSumExp& other) {
-    const T higher = fs_maximum(greatest, other.greatest);
-    const T mine = greatest == higher ? T(1) : fs_exp_of(greatest - higher);
-    const T theirs = other.greatest == higher ? T(1) : fs_exp_of(other.greatest - higher);
-    sum = sum * mine + other.sum * theirs;
+    const T higher = fs_maximum(greatest, other.greatest), lower = greatest == higher ? other.greatest : greatest;
+    const T share = lower == higher ? T(1) : fs_exp_below(lower - higher);
+    sum = greatest == higher ? sum + other.sum * share : sum * share + other.sum;
     greatest = higher;
   }
   // Σ exp(x - greatest) as it is without shortcuts: infinities have no difference.

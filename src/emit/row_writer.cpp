@@ -65,6 +65,7 @@ class RowWriter : NodeWriter {
   int64_t chunk() const { return positions_of_block(sweep_, positions_.value()); }
   bool chunks_fit() const { return positions_.is_constant() && positions_.value() > 0 && chunk() * sweep_.split == positions_.value(); }
   bool lanes_across() const { return sweep_.across && part_.lane.valid(); }
+  bool whole_rounds() const { return chunks_fit() && chunk() % round() == 0; }
   bool loops() const { return !positions_.is_constant() || chunk() > round(); }
   std::string size(const Size& s) const { return size_text(s, graph_.symbols, wide()); }
 
@@ -126,10 +127,23 @@ class RowWriter : NodeWriter {
     line("const " + std::string(index_type()) + " member = " + first + ";");
   }
 
-  // Columns: their states live longer than a row.
+  // A block takes rows in turns. The states of columns live longer than a row.
   void open_rows() {
-    const std::string type = index_type(), rows = number(sweep_.rows), blocks = number(sweep_.blocks);
+    const std::string type = index_type(), rows = number(sweep_.rows);
     write_member();
+    declare_columns();
+    if (takes_turns() && !sweep_.accumulators.empty()) line("unsigned turn = 0;  // of two sets of shared states");
+    load_for_all_rows();
+    prefetch();
+    const std::string cast = wide() ? "(long long)" : "";
+    open("for (" + type + " begin_row = " + cast + "blockIdx.x * " + rows + "; begin_row < " + size(rows_) +
+         "; begin_row += " + number(int64_t{sweep_.blocks} * sweep_.rows) + ") {");
+    declare_row(sweep_.rows == 1 ? "begin_row" : "begin_row" + row_in_block());
+    write_row_dims();
+    if (!next_.empty()) write_next_loads("begin_row + " + number(int64_t{sweep_.blocks} * sweep_.rows));
+  }
+
+  void declare_columns() {
     for (const Column& c : sweep_.columns) {
       names_of_columns_.push_back(scope_.take(graph_.name_of(c.op) + "_acc"));
       line(state_type(c.accumulator) + " " + names_of_columns_.back() + "[" + number(sweep_.steps) + "]" +
@@ -143,31 +157,22 @@ class RowWriter : NodeWriter {
            initial_text(sweep_.columns[c].accumulator) + ";");
     }
     close();
-    if (takes_turns() && !sweep_.accumulators.empty()) line("unsigned turn = 0;  // of two sets of shared states");
-    load_for_all_rows();
-    prefetch();
-    const std::string cast = wide() ? "(long long)" : "";
-    open("for (" + type + " begin_row = " + cast + "blockIdx.x * " + rows + "; begin_row < " + size(rows_) +
-         "; begin_row += " + number(int64_t{sweep_.blocks} * sweep_.rows) + ") {");
-    const std::string all = sweep_.rows == 1 ? "begin_row" : "begin_row + threadIdx.x / " + number(sweep_.group);
-    declare_row(all);
-    write_row_dims();
-    if (!next_.empty()) write_next_loads("begin_row + " + number(int64_t{sweep_.blocks} * sweep_.rows));
   }
 
   // What is the same for all rows is loaded once.
   void load_for_all_rows() {
     std::vector<NodeId> loads;
     for (size_t i = 0; i < part_.nodes.size(); ++i)
-      if (sweep_.held && !sweep_.skewed && part_.nodes[NodeId(i)].kind == Node::kLoad && in_u_[i] && part_.nodes[NodeId(i)].in.empty() &&
-          !depends_on_row(i))
+      if (sweep_.held && part_.nodes[NodeId(i)].kind == Node::kLoad && in_u_[i] && part_.nodes[NodeId(i)].in.empty() && !depends_on_row(i))
         loads.push_back(NodeId(i));
     if (loads.empty()) return;
     for (NodeId id : loads) declare_load(id, names_[id.index]), held_.insert(id.index);
-    open_positions("member");
+    open_positions("member", true);
     for (NodeId id : loads) write_load(id);
     close();
   }
+
+  std::string row_in_block() const { return " + threadIdx.x / " + number(sweep_.group); }
 
   bool depends_on_row(size_t i) const {
     const Node& n = part_.nodes[NodeId(i)];
@@ -202,13 +207,13 @@ class RowWriter : NodeWriter {
         declare_load(id, names_[id.index]);
         names_of_next_[id.index] = names_[id.index];
       }
-    const std::string inside = row + (sweep_.rows > 1 ? " + threadIdx.x / " + number(sweep_.group) : "");
+    const std::string inside = row + (sweep_.rows > 1 ? row_in_block() : "");
     open("if (const " + std::string(index_type()) + " t = " + inside + "; t < " + size(rows_) + ") {");
     write_row_dims();
     for (NodeId id : next_)
       if (const Node& n = part_.nodes[id]; !in_u_[id.index])
         line(names_[id.index] + " = " + buffers_[n.buffer.index] + "[" + index_text(part_.space, n.index, wide()) + "];");
-    open_positions("member");
+    open_positions("member", true);
     for (NodeId id : next_)
       if (in_u_[id.index]) write_load(id);
     close();
@@ -220,8 +225,7 @@ class RowWriter : NodeWriter {
     const Node& n = part_.nodes[id];
     const std::string type = storage_type(n.dtype), count = "[" + number(sweep_.steps) + "]";
     if (!in_u_[id.index]) return line(type + " " + name + " = {};");
-    line((in_lane_[id.index] ? "Vec<" + type + ", " + number(part_.vector) + "> " : type + " ") + name + count +
-         (in_lane_[id.index] ? " = {};" : ";"));
+    line((in_lane_[id.index] ? vector_type(id.index) : type) + " " + name + count + (in_lane_[id.index] ? " = {};" : ";"));
   }
 
   void close_rows() {
@@ -271,13 +275,23 @@ class RowWriter : NodeWriter {
     end_ = "end";
   }
 
-  // Opens the repetition over the positions `begin` + u · reach.
-  void open_positions(const std::string& begin) {
+  // Opens the repetition over the positions `begin` + u · reach, up to the last one. To load: beyond it that one again, so that all loads
+  // are in flight together.
+  void open_positions(const std::string& begin, bool loads = false) {
     line("#pragma unroll");
     open("for (int u = 0; u < " + number(sweep_.steps) + "; ++u) {");
-    const std::string step = sweep_.group == 1 ? "u" : "u * " + number(sweep_.group);
-    line("const " + std::string(index_type()) + " p = " + begin + " + " + step + ";");
-    if (!chunks_fit()) line("if (p >= " + size(positions_) + ") break;");
+    const std::string at = begin + " + " + (sweep_.group == 1 ? "u" : "u * " + number(sweep_.group)), type = index_type();
+    const std::string bound = end_.empty() ? size(positions_) : end_;
+    const int64_t whole = loops() || sweep_.split > 1 ? 0 : positions_.value() / sweep_.group;  // repetitions of all threads
+    if (whole_rounds()) {
+      line("const " + type + " p = " + at + ";");
+    } else if (loads) {
+      line("const " + type + " q = " + at + ", p = " + (whole > 0 ? "u < " + number(whole) + " || " : "") + "q < " + bound +
+           " ? q : " + bound + " - 1;");
+    } else {
+      line("const " + type + " p = " + at + ";");
+      line("if (" + (whole > 0 ? "u >= " + number(whole) + " && " : "") + "p >= " + bound + ") break;");
+    }
     declare_dims(sweep_.dims, "p");
     if (!sweep_.skewed) return;
     const std::string lanes = number(part_.vector), elems = size(sweep_.row_elems), signed_type = wide() ? "long long" : "int";
@@ -296,13 +310,13 @@ class RowWriter : NodeWriter {
     return first != first_sweep_.end() && first->second < q;
   }
 
-  // The nodes along the row that a sweep computes.
-  std::vector<bool> needed_in(int q, const std::vector<const Store*>& stores) const {
+  // The nodes along the row that a sweep computes, to look at elements or to take them.
+  std::vector<bool> needed_in(int q, const std::vector<const Store*>& stores, bool taking = false) const {
     std::vector<bool> needed(part_.nodes.size());
     for (const Accumulator& a : sweep_.accumulators)
-      if (sweep_of(a) == q) needed[a.operand.index] = true;
+      if (sweep_of(a) == q && (!taking || in_rounds(a))) needed[(taking ? a.operand : looked_at(a)).index] = true;
     for (const Column& c : sweep_.columns)
-      if (phase_[c.accumulator.operand.index] == q) needed[c.accumulator.operand.index] = true;
+      if (phase_[c.accumulator.operand.index] == q && !taking) needed[c.accumulator.operand.index] = true;
     for (const Store* s : stores) needed[s->value.index] = true;
     for (size_t i = needed.size(); i-- > 0;)
       if (needed[i] && in_u_[i])
@@ -321,36 +335,42 @@ class RowWriter : NodeWriter {
         const std::string lanes = in_lane_[id.index] ? "[" + number(part_.vector) + "]" : "";
         line(std::string(register_type(part_.nodes[id].dtype)) + " " + names_[id.index] + "[" + number(sweep_.steps) + "]" + lanes + ";");
       }
-    Scope scope{true, [&](size_t i) { return needed[i] && !is_known(i, q); }, std::move(stores), {}};
+    const std::vector<bool> taken = needed_in(q, {}, true);
+    Scope scope{true, [&](size_t i) { return needed[i] && !is_known(i, q); }, std::move(stores), {}, {}};
+    Scope taking{true, [&](size_t i) { return taken[i] && !is_known(i, q); }, {}, {}, {}};
     in_rounds_.clear();
     for (size_t k = 0; k < sweep_.accumulators.size(); ++k) {
       const Accumulator& a = sweep_.accumulators[k];
       if (sweep_of(a) != q) continue;
       write_initial(k);
       if (in_rounds(a)) in_rounds_.push_back(k);
-      const std::string taken = in_rounds(a) ? round_state(k) + ".look(" + operand_text(a) + ");" : add_text(a, state(k));
-      scope.statements.push_back(in_row() + taken);
+      if (looked_at(a) != a.operand) {
+        scope.after_lanes.push_back((in_rounds(a) ? round_state(k) + ".look(" : state(k) + ".add(") + extreme_of_lanes(a) + ");");
+      } else {
+        scope.statements.push_back(in_rounds(a) ? round_state(k) + ".look(" + operand_text(a) + ");" : add_text(a, state(k)));
+      }
+      if (in_rounds(a)) taking.statements.push_back(round_state(k) + ".take(" + operand_text(a) + ");");
     }
     for (size_t c = 0; c < sweep_.columns.size(); ++c) {
       const Accumulator& a = sweep_.columns[c].accumulator;
       if (phase_[a.operand.index] != q) continue;
       scope.statements.push_back((row_condition_.empty() ? "" : "if (" + row_condition_ + ") ") + add_text(a, column_state(c)));
     }
-    if (scope.stores.empty() && scope.statements.empty()) return;
+    if (scope.stores.empty() && scope.statements.empty() && scope.after_lanes.empty()) return;
     store_condition_ = row_condition_;
     if (sweep_.held) {
       write_sweep_loads(needed, first_position_);
-      write_round(scope, first_position_);
+      write_round(scope, taking, first_position_);
     } else if (loops()) {
       open("for (" + std::string(index_type()) + " begin = " + first_position_ + "; begin < " + (end_.empty() ? size(positions_) : end_) +
            "; begin += " + number(round()) + ") {");
       write_sweep_loads(needed, "begin");
-      write_round(scope, "begin");
+      write_round(scope, taking, "begin");
       close();
     } else {
       open("{");
       write_sweep_loads(needed, first_position_);
-      write_round(scope, first_position_);
+      write_round(scope, taking, first_position_);
       close();
     }
   }
@@ -367,9 +387,10 @@ class RowWriter : NodeWriter {
           names_[id.index] + "_held[p" + (end_.empty() && first_position_ == "member" ? "" : " - (first - member)") + "]";
       if (is_staged(id) && held_.contains(id.index)) return line(names_[id.index] + "[u] = " + place + ";");
       write_load(id);
-      if (is_staged(id)) line(place + " = " + names_[id.index] + "[u];"), held_.insert(id.index);
+      const std::string condition = whole_rounds() ? "" : "if (q == p) ";
+      if (is_staged(id)) line(condition + place + " = " + names_[id.index] + "[u];"), held_.insert(id.index);
     };
-    write_loads(true, wanted, [&] { open_positions(begin); }, write);
+    write_loads(true, wanted, [&] { open_positions(begin, true); }, write);
     if (sweep_.held)
       for (size_t i = 0; i < part_.nodes.size(); ++i)
         if (needed[i] && in_u_[i] && part_.nodes[NodeId(i)].kind == Node::kLoad) held_.insert(i);
@@ -384,14 +405,12 @@ class RowWriter : NodeWriter {
     for (NodeId id : sweep_.staged) {
       const Node& n = part_.nodes[id];
       const bool lanes = in_lane_[id.index];
-      const std::string type =
-          lanes ? "Vec<" + std::string(storage_type(n.dtype)) + ", " + number(part_.vector) + ">" : storage_type(n.dtype);
+      const std::string type = lanes ? vector_type(id.index) : storage_type(n.dtype);
       line(type + " *" + names_[id.index] + "_held = (" + type + " *)(fs_held" + (offset > 0 ? " + " + number(offset) : "") + ");");
       offset += places * bytes_of(n.dtype) * (lanes ? part_.vector : 1);
     }
   }
 
-  std::string in_row() const { return sweep_.skewed ? "if (" + std::string(lane_condition()) + ") " : ""; }
   std::string round_state(size_t k) const {
     return names_of_accumulators_[k] + "_round" + state(k).substr(names_of_accumulators_[k].size());
   }
@@ -399,21 +418,38 @@ class RowWriter : NodeWriter {
   // Moments, and sums of exp(x - greatest): what a thread has in flight is looked at first, for its mean or its greatest, and then taken.
   static bool in_rounds(const Accumulator& a) { return a.kind == Accumulator::kMoments || a.kind == Accumulator::kLogsumexp; }
 
-  void write_round(const Scope& scope, const std::string& begin) {
+  void write_round(const Scope& scope, const Scope& taking, const std::string& begin) {
     for (size_t k : in_rounds_) {
-      const std::string name = names_of_accumulators_[k] + "_round", type = state_type(sweep_.accumulators[k]);
-      line(type + " " + name + (sweep_.across ? "[" + number(lanes()) + "]" : "") + ";");
-      for_lanes(round_state(k) + " = " + initial_text(sweep_.accumulators[k]) + ";");
+      const std::string name = names_of_accumulators_[k] + "_round", type = state_type(sweep_.accumulators[k]) + "::Round ";
+      if (!sweep_.across) {
+        line(type + name + " = " + state(k) + ".begin();");
+        continue;
+      }
+      line(type + name + "[" + number(lanes()) + "];");
+      for_lanes(round_state(k) + " = " + state(k) + ".begin();");
     }
     write_values(scope, begin);
     if (in_rounds_.empty()) return;
-    Scope taking{true, scope.wanted, {}, {}};
-    for (size_t k : in_rounds_) {
-      for_lanes(round_state(k) + ".settle();");
-      taking.statements.push_back(in_row() + round_state(k) + ".take(" + operand_text(sweep_.accumulators[k]) + ");");
-    }
+    for (size_t k : in_rounds_) for_lanes(state(k) + ".settle(" + round_state(k) + ");");
     write_values(taking, begin);
-    for (size_t k : in_rounds_) for_lanes(state(k) + ".merge(" + round_state(k) + ");");
+    for (size_t k : in_rounds_) for_lanes(state(k) + ".end(" + round_state(k) + ");");
+  }
+
+  // What an accumulator looks at: its operand, or where that is a 16-bit float made wider, the vector that was loaded, in pairs.
+  NodeId looked_at(const Accumulator& a) const {
+    const bool is_extreme = a.kind == Accumulator::kMax || a.kind == Accumulator::kMin || a.kind == Accumulator::kLogsumexp;
+    if (!is_extreme || a.dtype != DType::kF32 || sweep_.across || sweep_.skewed || part_.vector % 2 != 0) return a.operand;
+    const Node& wide = part_.nodes[a.operand];
+    if (wide.kind != Node::kOp || graph_[wide.op].kind != OpKind::kCast) return a.operand;
+    const Node& narrow = part_.nodes[wide.in[0]];
+    const bool fits = narrow.kind == Node::kLoad && (narrow.dtype == DType::kBF16 || narrow.dtype == DType::kF16);
+    return fits && in_lane_[wide.in[0].index] && in_u_[wide.in[0].index] ? wide.in[0] : a.operand;
+  }
+
+  std::string extreme_of_lanes(const Accumulator& a) const {
+    const NodeId load = looked_at(a);
+    return std::string("fs_extreme_of<fs_pairs_") + (part_.nodes[load].dtype == DType::kF16 ? "f16, " : "bf16, ") +
+           (a.kind == Accumulator::kMin ? "false" : "true") + ">(" + names_[load.index] + "[u])";
   }
 
   void write_values(const Scope& scope, const std::string& begin) {
@@ -429,12 +465,15 @@ class RowWriter : NodeWriter {
   // What is the same along the row and known before sweep q.
   void write_row_values(int q) {
     write_loads(false, [&](size_t i) { return phase_[i] == q && !held_.contains(i); }, {});
-    write_scope({false, [&](size_t i) { return phase_[i] == q; }, {}, {}});
+    write_scope({false, [&](size_t i) { return phase_[i] == q; }, {}, {}, {}});
     for (size_t i = 0; i < part_.nodes.size(); ++i)
-      if (const NodeId divisor = row_divisor(i); divisor.valid() && phase_[divisor.index] == q && !reciprocals_.contains(divisor.index)) {
-        const std::string name = scope_.take(names_[divisor.index] + "_inverse");
-        line("const float " + name + " = fs_inverse(" + ref(divisor) + ");");
-        reciprocals_[divisor.index] = name;
+      if (const NodeId divisor = row_divisor(i); divisor.valid() && phase_[divisor.index] == q) {
+        const bool coarse = part_.nodes[NodeId(i)].coarse;
+        std::string& name = divisors_[{divisor, coarse}];
+        if (!name.empty()) continue;
+        name = scope_.take(names_[divisor.index] + (coarse ? "_divisor" : "_inverse"));
+        line(coarse ? "const fs_Divisor " + name + "(" + ref(divisor) + ");"
+                    : "const float " + name + " = fs_inverse(" + ref(divisor) + ");");
       }
   }
 
@@ -448,7 +487,7 @@ class RowWriter : NodeWriter {
   }
 
   void write_row_stores() {
-    Scope scope{false, [](size_t) { return false; }, {}, {}};
+    Scope scope{false, [](size_t) { return false; }, {}, {}, {}};
     for (const Store& s : part_.stores)
       if (!is_along(s)) scope.stores.push_back(&s);
     if (scope.stores.empty()) return;
@@ -484,7 +523,7 @@ class RowWriter : NodeWriter {
 
   std::string add_text(const Accumulator& a, const std::string& accumulator) const {
     const std::string x = operand_text(a);
-    if (a.kind == Accumulator::kDeviations) return accumulator + ".add(fs_square(" + x + " - " + ref(a.mean) + "));";
+    if (a.kind == Accumulator::kDeviations) return "fs_add_square(" + accumulator + ".value, " + x + " - " + ref(a.mean) + ");";
     if (a.kind == Accumulator::kArgmax || a.kind == Accumulator::kArgmin)
       return accumulator + ".add(" + x + ", " + index_text(part_.space, a.position, wide()) + ");";
     return accumulator + ".add(" + x + ");";

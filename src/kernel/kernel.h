@@ -44,8 +44,9 @@ struct Node {
   Index index;
   std::vector<Index> guard;  // all ≥ 0
   uint32_t accumulator = 0, result = 0;
-  Size extent;         // kChecked
-  uint32_t check = 0;  // kChecked: 1 + position in Program::checks; `index` is the element's number in the index operand
+  bool coarse = false;  // kOp: its result is only seen rounded to 16 bits, and is not exact anyway
+  Size extent;          // kChecked
+  uint32_t check = 0;   // kChecked: 1 + position in Program::checks; `index` is the element's number in the index operand
 };
 
 // Slots for the updates of each row of a scatter's target. Updates that find none are listed in `rest`, after their number, and the

@@ -127,8 +127,8 @@ bool rows_fill_blocks(const Part& part) {
 }
 
 int64_t positions_of_block(const Sweep& sweep, int64_t positions) {
-  const int64_t round = int64_t{sweep.group} * sweep.steps, rounds = sweep.split * round;
-  return (positions + rounds - 1) / rounds * round;
+  const int64_t all = int64_t{sweep.group} * sweep.split;
+  return (positions + all - 1) / all * sweep.group;
 }
 
 std::vector<int> phases(const Part& part) {

@@ -7,6 +7,7 @@
 
 #include "graph/updates.h"
 #include "kernel/visit.h"
+#include "lower/coarse.h"
 #include "lower/columns.h"
 #include "lower/launch.h"
 #include "lower/lines.h"
@@ -63,6 +64,7 @@ class Lowering {
         segmentation_(segmentation),
         target_(target),
         options_(options),
+        coarse_(find_coarse_ops(graph)),
         last_reader_(graph.values.size(), 0),
         outputs_of_(graph.values.size()) {
     program_.name = graph.name;
@@ -536,6 +538,8 @@ class Lowering {
     int& count = kernels_of_segment_[kernel.segment];
     if (count++ > 0) kernel.name += std::string("_") + std::to_string(count);
     drop_unused_buffers(kernel);
+    for (Part& part : kernel.parts)
+      for (Node& n : part.nodes) n.coarse = n.kind == Node::kOp && n.dtype == DType::kF32 && coarse_[n.op];
     kernels_.push_back(std::move(kernel));
   }
 
@@ -624,6 +628,7 @@ class Lowering {
   const Segmentation& segmentation_;
   const Target& target_;
   const LowerOptions& options_;
+  const IdVec<OpId, bool> coarse_;
   Program program_;
   std::vector<Kernel> kernels_;
   std::map<ValueId, Location> locations_;

@@ -25,6 +25,8 @@ constexpr int64_t kColumnBytes = 64;                // of states that a thread k
 constexpr int kColumnBlock = 512;
 constexpr int64_t kLeastSkewedVectors = 8;  // in a row
 constexpr int kWideEnough = 4;              // lanes, for rows to do without skewed vectors
+constexpr int64_t kShortColumn = 1024, kLineBytes = 128;
+constexpr double kFilled = 0.9;  // of the multiprocessors, at least, before blocks share rows
 constexpr int64_t kMaxSplit = 4096;
 constexpr int64_t kThreadsWanted = 1024;
 constexpr int64_t kInlinePositions = 16;  // that one thread reduces alone
@@ -262,15 +264,26 @@ void schedule_rows(const Graph& graph, const Target& target, const std::function
   const Size row_count = iterations(part), position_count = iterations(part, sweep.dims);
   const int64_t rows = typical(part, row_count), positions = typical(part, position_count);
   const int64_t in_flight = std::clamp<int64_t>(kBytesInFlight / std::max<int64_t>(1, t.first), 1, 8);
+  const bool can_split = t.sweeps == 1 && !t.stores_along && row_count.is_constant();
   int64_t group = bit_ceil(ceil_div(positions, in_flight));
   if (sweep.across) {
     sweep.rows = static_cast<int>(std::min<int64_t>(kMaxColumns, bit_ceil(rows)));
+    // Short columns: narrow blocks, a cache line wide, rather than some that share columns.
+    const int64_t row_bytes = std::max<int64_t>(1, t.first);
+    while (positions <= kShortColumn && sweep.rows * row_bytes > kLineBytes && ceil_div(rows, sweep.rows) < target.multiprocessors)
+      sweep.rows /= 2;
     group = std::min<int64_t>(group, kAcrossBlock / sweep.rows);
     // A thread takes a whole row where there are threads enough.
     while (group > 1 && positions <= kInlinePositions && rows * (group / 2) >= target.multiprocessors * kThreadsWanted) group /= 2;
   } else {
     group = std::min<int64_t>(group, 512);
     while (group < kMaxBlock / 2 && group < positions && rows * group < target.multiprocessors * kThreadsWanted) group *= 2;
+    // The largest blocks, two of them on each multiprocessor, where no rows need to be shared then.
+    const double filled = static_cast<double>(rows) / static_cast<double>(2 * target.multiprocessors);
+    if (can_split && position_count.is_constant() && positions >= 2 * kMaxBlock * in_flight && filled > kFilled && filled <= 1) {
+      group = kMaxBlock;
+      kernel.blocks_resident = 2;
+    }
   }
   // Larger groups, while that lets the row be held.
   const int64_t most = kMaxBlock / sweep.rows;
@@ -288,10 +301,9 @@ void schedule_rows(const Graph& graph, const Target& target, const std::function
   kernel.block = sweep.group * sweep.rows;
 
   const int64_t row_blocks = ceil_div(rows, sweep.rows);
-  const bool can_split = t.sweeps == 1 && !t.stores_along && row_count.is_constant();
   if (can_split) {
     // Blocks share rows where there are not enough for all multiprocessors.
-    const bool enough = row_blocks * kernel.block >= target.multiprocessors * 2 * kThreadsWanted;
+    const bool enough = row_blocks * kernel.block >= target.multiprocessors * 2 * kThreadsWanted || kernel.blocks_resident > 0;
     const int64_t wanted =
         enough ? 1 : ceil_div(target.multiprocessors * kBlocksWanted * 256, kernel.block) / std::max<int64_t>(1, row_blocks);
     const int64_t most_blocks = std::clamp<int64_t>(std::min(wanted, positions / (2 * group * in_flight)), 1, kMaxSplit);
