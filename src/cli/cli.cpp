@@ -116,6 +116,7 @@ void add_compile_flags(CLI::App& app, CompileFlags& flags) {
   app.add_flag("--contract", flags.contract, "Allow contracting mul and add into fused multiply-adds")->group(code);
   app.add_flag("--deterministic", flags.deterministic, "The same bits in every run, also where updates collide")->group(code);
   app.add_flag("--unchecked-indices", flags.unchecked_indices, "Drop the range tests of indices")->group(code);
+  app.add_flag("--separate-launches", flags.separate_launches, "Launch small kernels one by one, not as phases of one block")->group(code);
   value(app, "--scatter", "HOW",
         "How updates are spread: auto, direct (an atomic each), shared (tables in shared memory), cached (tables of a part of the target), "
         "lists (of each row's updates)",

@@ -53,6 +53,7 @@ struct CompileFlags {
   bool contract = false;
   bool deterministic = false;
   bool unchecked_indices = false;
+  bool separate_launches = false;
   ScatterSchedule scatter = ScatterSchedule::kAuto;
   std::vector<std::string> skip;        // pass names
   std::vector<std::string> dump_after;  // pass names, or "all"

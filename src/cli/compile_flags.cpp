@@ -10,6 +10,7 @@ CompileOptions options_from(const CompileFlags& flags, const std::string& arch) 
   options.target = target_for(arch);
   options.emit.contract = flags.contract;
   options.lower.check_indices = !flags.unchecked_indices;
+  options.lower.phases = !flags.separate_launches;
   options.lower.deterministic = flags.deterministic;
   options.lower.scatter = flags.scatter;
   options.relaxed_casts = flags.relaxed_casts;

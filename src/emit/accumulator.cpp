@@ -47,8 +47,9 @@ std::string freedom_text(const Graph& graph, const Size& count, int64_t correcti
 }  // namespace
 
 std::string state_type(const Accumulator& a) {
-  const bool wraps = a.dtype == DType::kI64 && (a.kind == Accumulator::kSum || a.kind == Accumulator::kProd);
-  return std::string(kKinds[a.kind].type) + "<" + (wraps ? "unsigned long long" : register_type(a.dtype)) + ">";
+  const bool wraps = !is_float(a.dtype) && (a.kind == Accumulator::kSum || a.kind == Accumulator::kProd);
+  const char* type = !wraps ? register_type(a.dtype) : a.dtype == DType::kI64 ? "unsigned long long" : "unsigned";
+  return std::string(kKinds[a.kind].type) + "<" + type + ">";
 }
 
 std::string initial_text(const Accumulator& a) {

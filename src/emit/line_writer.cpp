@@ -28,9 +28,8 @@ Accumulator accumulator_of(OpKind kind, DType dtype) {
     default:
       a.kind = Accumulator::kSum;
   }
-  const bool selects = a.kind == Accumulator::kMax || a.kind == Accumulator::kMin;
   if (is_float(dtype)) a.dtype = dtype == DType::kF64 ? DType::kF64 : DType::kF32;
-  else a.dtype = selects && dtype != DType::kI64 ? DType::kI32 : DType::kI64;
+  else a.dtype = dtype == DType::kI64 ? DType::kI64 : DType::kI32;  // (the low bits of a sum need no more)
   return a;
 }
 
@@ -71,21 +70,64 @@ class LineWriter : NodeWriter {
     in_lane_.assign(part.nodes.size(), false);
     prepare();
     mine_ = scope_.take("mine"), total_ = scope_.take("total"), shared_ = scope_.take("shared"), result_ = scope_.take("result");
-    keys_ = scope_.take("keys"), order_ = scope_.take("order"), values_ = scope_.take("values");
+    keys_ = scope_.take("keys"), order_ = scope_.take("order"), spare_ = scope_.take("spare"), sorted_ = scope_.take("sorted"),
+    values_ = scope_.take("values");
   }
 
   std::string write() {
+    if (kernel_.is_phase) open("{");
     if (info(op_.kind).category == OpCategory::kScan) write_scan();
     else if (line_.run > 0) write_merge();
     else write_sort();
+    if (kernel_.is_phase) close(), close();
     return std::move(out_);
   }
+
+  // The steps of a scan in one turn: operands on their way, the warps' states, and after a barrier the results.
+  struct Steps {
+    std::string load, share, collect;
+  };
+  Steps write_steps() {
+    const Accumulator a = accumulator_of(op_.kind, dtype_);
+    const std::string state = state_type(a), warps = number(line_.group / 32), condition = "if (p < " + extent() + ") {";
+    Steps steps;
+    line("__shared__ " + state + " " + shared_ + "[" + warps + "];");
+    line(state + " " + mine_ + " = " + start_text(a, dtype_) + ", " + total_ + " = " + mine_ + ";  // " + op_comment(graph_, line_.op));
+    open(condition);
+    write_operand({mine_ + ".value = " + accumulated(a) + ";"});
+    close();
+    std::swap(steps.load, out_);
+    line(mine_ + " = fs_scan_share(" + mine_ + ", " + shared_ + ");");
+    std::swap(steps.share, out_);
+    line("const " + state + " " + result_ + " = fs_scan_collect<" + (attrs_.exclusive ? "true" : "false") + ", " + warps + ">(" + mine_ +
+         ", " + total_ + ", " + shared_ + ");");
+    open(condition);
+    declare_position();
+    write_results(a, result_);
+    close();
+    std::swap(steps.collect, out_);
+    return steps;
+  }
+  const NameScope& scope() const { return scope_; }
 
  private:
   std::string type() const { return index_type(); }
   std::string extent() const { return size_text(line_.extent, graph_.symbols, wide()); }
 
+  // Rows in turns, by the one block of a kernel of phases.
+  void open_turns() {
+    const int64_t rows = part_.grid.elems.value(), side_by_side = part_.grid.per_block;
+    const std::string first = line_.group == 1 ? "threadIdx.x" : line_.group < kernel_.block ? "threadIdx.x / " + number(line_.group) : "0";
+    const std::string row = type() + " t = " + first, some = "t < " + number(rows);
+    loops_ = rows > side_by_side;
+    if (loops_) open("for (" + row + "; " + some + "; t += " + number(side_by_side) + ") {");
+    else if (rows < side_by_side) open("if (const " + row + "; " + some + ") {");
+    else open("{"), line("const " + row + ";");
+    declare_dims(part_.dims, "t");
+  }
+
   void write_row(const std::string& row, bool may_miss) {
+    if (kernel_.is_phase) return open_turns();
     line("const " + type() + " t = " + (wide() ? "(long long)" : "") + row + ";");
     if (may_miss) line("if (t >= " + size_text(part_.grid.elems, graph_.symbols, wide()) + ") return;");
     declare_dims(part_.dims, "t");
@@ -119,7 +161,7 @@ class LineWriter : NodeWriter {
                             : group < kernel_.block ? "blockIdx.x * " + number(part_.grid.per_block) + " + threadIdx.x / " + number(group)
                                                     : "blockIdx.x";
     write_row(row, group < kernel_.block);
-    if (group == kernel_.block) line("__shared__ " + state + " " + shared_ + "[" + number(group / 32) + "];");
+    if (group > 32) line("__shared__ " + state + " " + shared_ + "[" + number(group / 32) + "];");
     line(state + " " + total_ + " = " + start + ";  // " + op_comment(graph_, line_.op));
     if (group == 1) {
       open("for (" + type() + " p = 0; p < " + extent() + "; ++p) {");
@@ -152,8 +194,8 @@ class LineWriter : NodeWriter {
   }
 
   void write_results(const Accumulator& a, const std::string& state) {
-    const bool wraps = a.dtype == DType::kI64 && a.kind <= Accumulator::kProd;
-    std::string value = (wraps ? "(long long)" : "") + state + ".value";
+    const bool wraps = !is_float(a.dtype) && a.kind <= Accumulator::kProd;
+    std::string value = (wraps ? "(" + std::string(register_type(a.dtype)) + ")" : "") + state + ".value";
     if (a.dtype != dtype_) value = cast_text(wraps ? "(" + value + ")" : value, a.dtype, dtype_);
     if (dtype_ == DType::kBool) value = "(unsigned char)(" + value + ")";
     for (const Store& s : part_.stores) line(place(s) + " = " + value + ";");
@@ -162,39 +204,68 @@ class LineWriter : NodeWriter {
   // --- sorts
 
   void write_sort() {
-    const std::string key = key_type(dtype_), capacity = number(line_.capacity), block = number(kernel_.block);
+    const std::string key = key_type(dtype_), capacity = number(line_.capacity), group = number(line_.group);
+    const bool by_warps = line_.counts() && line_.group == 32;  // a row each
+    const int rows = by_warps ? kernel_.block / 32 : 1;
     bool wants_values = false;
     for (size_t k = 0; k < part_.stores.size(); ++k) wants_values = wants_values || is_value(k);
     // Values that are compared in another type are kept as they are too.
     const bool keeps = wants_values && key != storage_type(dtype_);
     line("// " + op_comment(graph_, line_.op) + ": a row in shared memory");
-    line("__shared__ " + key + " " + keys_ + "[" + capacity + "];");
-    line("__shared__ unsigned short " + order_ + "[" + capacity + "];");
-    if (keeps) line("__shared__ " + std::string(storage_type(dtype_)) + " " + values_ + "[" + capacity + "];");
-    const std::string length = line_.pieces ? scope_.take("length") : extent();
-    if (line_.pieces) {
-      const std::string pieces = number((line_.extent.value() + line_.capacity - 1) / line_.capacity);
-      write_row("blockIdx.x / " + pieces, false);
-      line("const " + type() + " begin = blockIdx.x % " + pieces + " * " + capacity + ";");
-      line("const " + type() + " " + length + " = " + extent() + " - begin < " + capacity + " ? " + extent() + " - begin : " + capacity +
-           ";");
+    auto declare = [&](const std::string& type, const std::string& name) {
+      if (rows == 1) return line("__shared__ " + type + " " + name + "[" + capacity + "];");
+      const std::string all = scope_.take(name + "_of_rows");
+      line("__shared__ " + type + " " + all + "[" + number(int64_t{rows} * line_.capacity) + "];");
+      line(type + " *const " + name + " = " + all + " + threadIdx.x / 32 * " + capacity + ";");
+    };
+    declare(key, keys_);
+    declare("unsigned short", order_);
+    if (line_.merges()) declare("unsigned short", spare_);
+    if (keeps) declare(storage_type(dtype_), values_);
+    std::vector<std::string> statements{keys_ + "[p] = " + key_text(ref(line_.operand)) + ";"};
+    if (keeps) statements.push_back(values_ + "[p] = " + (dtype_ == DType::kBool ? "(unsigned char)" : "") + ref(line_.operand) + ";");
+    if (line_.pieces) return write_piece(keeps, std::move(statements));
+    const std::string barrier = by_warps ? "__syncwarp();" : "__syncthreads();", member = rows > 1 ? "threadIdx.x % 32" : "threadIdx.x";
+    write_row(rows > 1 ? "blockIdx.x * " + number(rows) + " + threadIdx.x / 32" : "blockIdx.x", rows > 1);
+    open("for (" + type() + " p = " + member + "; p < " + extent() + "; p += " + group + ") {");
+    write_operand(std::move(statements));
+    close();
+    line(barrier);
+    const std::string how = "<" + capacity + ", " + group + ", " + descending() + ">(" + keys_ + ", " + order_;
+    if (line_.counts()) {
+      line("fs_sort_by_counting" + how + ", (int)(" + extent() + "));");
     } else {
-      write_row("blockIdx.x", false);
+      line("const unsigned short *" + sorted_ + " = fs_sort_by_merging" + how + ", " + spare_ + ", (int)(" + extent() + "));");
     }
+    open("for (" + type() + " p = " + member + "; p < " + kept() + "; p += " + group + ") {");
+    declare_position();
+    const std::string from = (line_.counts() ? order_ : sorted_) + "[p]";
+    for (size_t k = 0; k < part_.stores.size(); ++k)
+      line(place(part_.stores[k]) + " = " + (!is_value(k) ? from : (keeps ? values_ : keys_) + "[" + from + "]") + ";");
+    close();
+    if (loops_) line(barrier + "  // before the next row");
+  }
+
+  // A piece of a row too long for one block: its order.
+  void write_piece(bool keeps, std::vector<std::string> statements) {
+    const std::string capacity = number(line_.capacity), block = number(kernel_.block), length = scope_.take("length");
+    const std::string pieces = number((line_.extent.value() + line_.capacity - 1) / line_.capacity);
+    write_row("blockIdx.x / " + pieces, false);
+    line("const " + type() + " begin = blockIdx.x % " + pieces + " * " + capacity + ";");
+    line("const " + type() + " " + length + " = " + extent() + " - begin < " + capacity + " ? " + extent() + " - begin : " + capacity +
+         ";");
     open("for (" + type() + " p = threadIdx.x; p < " + capacity + "; p += " + block + ") {");
     line(order_ + "[p] = (unsigned short)p;");
     line(keys_ + "[p] = 0;");
     open("if (p < " + length + ") {");
-    std::vector<std::string> statements{keys_ + "[p] = " + key_text(ref(line_.operand)) + ";"};
-    if (keeps) statements.push_back(values_ + "[p] = " + (dtype_ == DType::kBool ? "(unsigned char)" : "") + ref(line_.operand) + ";");
     write_operand(std::move(statements));
     close();
     close();
     line("__syncthreads();");
     line("fs_sort<" + capacity + ", " + block + ", " + descending() + ">(" + keys_ + ", " + order_ + ", (int)(" + length + "));");
-    open("for (" + type() + " p = threadIdx.x; p < " + (line_.pieces ? length : kept()) + "; p += " + block + ") {");
+    open("for (" + type() + " p = threadIdx.x; p < " + length + "; p += " + block + ") {");
     declare_position();
-    const std::string number_of = line_.pieces ? "(int)begin + " + order_ + "[p];" : order_ + "[p];";
+    const std::string number_of = "(int)begin + " + order_ + "[p];";
     for (size_t k = 0; k < part_.stores.size(); ++k)
       line(place(part_.stores[k]) + " = " + (!is_value(k) ? number_of : keeps ? values_ + "[" + order_ + "[p]];" : keys_ + "[p];"));
     close();
@@ -244,14 +315,33 @@ class LineWriter : NodeWriter {
     return is_float(dtype_) ? widen_text(x, dtype_) : "(" + std::string(key_type(dtype_)) + ")" + x;
   }
 
+  bool loops_ = false;  // over rows
   const Line& line_;
   const Op& op_;
   const Attrs& attrs_;
   DType dtype_;
-  std::string mine_, total_, shared_, result_, keys_, order_, values_;
+  std::string mine_, total_, shared_, result_, keys_, order_, spare_, sorted_, values_;
 };
 
 }  // namespace
+
+bool is_one_turn(const Graph& graph, const Kernel& phase, const Part& part) {
+  return part.line && info(graph[part.line->op].kind).category == OpCategory::kScan && part.line->group == phase.block &&
+         phase.block > 32 && part.grid.elems.is(1) && part.line->extent.is_constant() && part.line->extent.value() <= phase.block;
+}
+
+std::string emit_scans(const Graph& graph, const std::vector<const Kernel*>& phases, const std::vector<std::vector<std::string>>& buffers,
+                       NameScope scope, bool contract, const std::string& indent) {
+  LineWriter::Steps all;
+  for (size_t k = 0; k < phases.size(); ++k) {
+    LineWriter writer(graph, *phases[k], phases[k]->parts[0], buffers[k], contract, scope, indent + "  ");
+    const LineWriter::Steps steps = writer.write_steps();
+    all.load += steps.load, all.share += steps.share, all.collect += steps.collect;
+    scope = writer.scope();
+  }
+  return indent + "{\n" + indent + "  const unsigned p = threadIdx.x;\n" + all.load + all.share + indent + "  __syncthreads();\n" +
+         all.collect + indent + "}\n";
+}
 
 std::string emit_line(const Graph& graph, const Kernel& kernel, const Part& part, const std::vector<std::string>& buffers,
                       const NameScope& scope, bool contract, const std::string& indent) {

@@ -14,4 +14,11 @@ namespace fusec {
 std::string emit_line(const Graph& graph, const Kernel& kernel, const Part& part, const std::vector<std::string>& buffers,
                       const NameScope& scope, bool contract, const std::string& indent);
 
+// True for a scan that the block of a phase does in one turn.
+bool is_one_turn(const Graph& graph, const Kernel& phase, const Part& part);
+
+// Such scans of one part each, which wait for each other's warps at one barrier. `buffers`: of each scan.
+std::string emit_scans(const Graph& graph, const std::vector<const Kernel*>& phases, const std::vector<std::vector<std::string>>& buffers,
+                       NameScope scope, bool contract, const std::string& indent);
+
 }  // namespace fusec

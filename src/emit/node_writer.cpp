@@ -359,6 +359,8 @@ std::string NodeWriter::element_store(const Store& s) const {
            ", " + std::to_string(c.copies) + ", (int)(" + index + "), (int)(" + index_text(part_.space, c.item, wide()) + "));";
   }
   if (!s.update) return buffers_[s.buffer.index] + "[" + index + "] = " + value + ";";
+  if (s.accumulate == Accumulate::kAdd && kernel_.buffers[s.buffer].shared_elems > 0)
+    return "fs_add_shared(&" + buffers_[s.buffer.index] + "[" + index + "], " + value + ", (unsigned)(" + index + "), true);";
   return update_function(s) + std::string("(&") + buffers_[s.buffer.index] + "[" + index + "], " + value + ");";
 }
 

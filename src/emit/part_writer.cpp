@@ -39,6 +39,10 @@ class PartWriter : NodeWriter {
       write_body("");
       close();
       for (const std::string& statement : table_->finish()) line(statement);
+    } else if (kernel_.is_phase) {
+      open_turns();
+      write_loads_and_values();
+      close();
     } else {
       write_body(first_block);
     }
@@ -50,6 +54,10 @@ class PartWriter : NodeWriter {
     if (part_.tile) write_tile_indices(first_block);
     else write_indices(first_block);
     if (part_.list) return write_listed();
+    write_loads_and_values();
+  }
+
+  void write_loads_and_values() {
     // All loads come first, so that they are in flight together and while the first results are computed.
     auto all = [](size_t) { return true; };
     write_loads(false, all, {});
@@ -162,8 +170,26 @@ class PartWriter : NodeWriter {
     if (!strided_repeat()) write_thread_indices(table_ ? "continue;" : "return;");
   }
 
+  // A block of phases: its threads take all iterations, a block of them in each turn.
+  void open_turns() {
+    if (part_.dims.empty()) return open("if (threadIdx.x == 0) {");
+    const std::string t = std::string(index_type()) + " t = threadIdx.x";
+    const int64_t elems = grid().elems.value();
+    if (elems > grid().per_block) open("for (" + t + "; " + bounds() + "; t += " + std::to_string(kernel_.block) + ") {");
+    else if (!covers_exactly()) open("if (const " + t + "; " + bounds() + ") {");
+    else {
+      open("{");
+      line("const " + t + ";");
+    }
+    declare_thread_indices();
+  }
+
   void write_thread_indices(const std::string& leave) {
     if (!covers_exactly()) line("if (!(" + bounds() + ")) " + leave);
+    declare_thread_indices();
+  }
+
+  void declare_thread_indices() {
     declare_dims(part_.dims, "t");
     for (AtomId a : part_.shared_atoms)
       line("const " + std::string(index_type()) + " " + part_.space[a].name + " = " + atom_definition_text(part_.space, a, wide()) + ";");

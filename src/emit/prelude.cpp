@@ -941,23 +941,35 @@ __device__ __forceinline__ A fs_scan_warp(A a, A& total) {
   return result;
 }
 )"},
-    {"fs_scan_block", R"(// The same for a block of W warps, each of which leaves its state in `shared`.
-template <bool Exclusive, int W, class A>
-__device__ __forceinline__ A fs_scan_block(A a, A& total, A* shared) {
-  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    {"fs_scan_share", R"(// For a block: each warp leaves its state in `shared`. After a barrier fs_scan_collect gives what fs_scan_warp would.
+template <class A>
+__device__ __forceinline__ A fs_scan_share(A a, A* shared) {
   a = fs_scan_lanes(a);
-  if (lane == 31) shared[warp] = a;
-  __syncthreads();
+  if (threadIdx.x % 32 == 31) shared[threadIdx.x / 32] = a;
+  return a;
+}
+template <bool Exclusive, int W, class A>
+__device__ __forceinline__ A fs_scan_collect(A a, A& total, const A* shared) {
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   A result = total;
 #pragma unroll
   for (int w = 0; w < W; ++w) {
     if (w < warp) result.merge(shared[w]);
     total.merge(shared[w]);
   }
-  __syncthreads();  // before the next states
   const A before = fs_shuffle(a, lane > 0 ? lane - 1 : 0);
   if (!Exclusive) result.merge(a);
   else if (lane > 0) result.merge(before);
+  return result;
+}
+)"},
+    {"fs_scan_block", R"(// The same as fs_scan_warp for a block of W warps.
+template <bool Exclusive, int W, class A>
+__device__ __forceinline__ A fs_scan_block(A a, A& total, A* shared) {
+  a = fs_scan_share(a, shared);
+  __syncthreads();
+  const A result = fs_scan_collect<Exclusive, W>(a, total, shared);
+  __syncthreads();  // before the next states
   return result;
 }
 )"},
@@ -967,6 +979,73 @@ __device__ __forceinline__ bool fs_goes_before(K a, int i, K b, int j, int n) {
   if (i >= n || j >= n) return i < j;
   const bool less = a < b || (b != b && a == a), greater = b < a || (a != a && b == b);
   return (Descending ? greater : less) || (!(Descending ? less : greater) && i < j);
+}
+)"},
+    {"fs_key_before", R"(// NaN is greatest.
+template <bool Descending, class K>
+__device__ __forceinline__ bool fs_key_before(K a, K b) {
+  return Descending ? b < a || (a != a && b == b) : a < b || (b != b && a == a);
+}
+)"},
+    {"fs_sort_by_counting",
+     R"(// order[k]: which of n ≤ N keys in shared memory comes k-th; of equals the first. T threads, a warp or the block; some count for one
+// key together.
+template <int N, int T, bool Descending, class K>
+__device__ __forceinline__ void fs_sort_by_counting(const K* keys, unsigned short* order, int n) {
+  constexpr int G = T >= 8 * N ? 8 : T > N ? T / N : 1;
+  const int member = threadIdx.x % T;
+  for (int first = 0; first < n; first += T / G) {
+    const int i = first + member / G;
+    const K mine = keys[i < n ? i : 0];
+    int before = 0, j = member % G;
+#pragma unroll 4
+    for (; j < n && j < i; j += G) before += !fs_key_before<Descending>(mine, keys[j]);
+#pragma unroll 4
+    for (; j < n; j += G) before += fs_key_before<Descending>(keys[j], mine);
+#pragma unroll
+    for (int flip = 1; flip < G; flip *= 2) before += __shfl_xor_sync(0xffffffffu, before, flip);
+    if (i < n && member % G == 0) order[before] = (unsigned short)i;
+  }
+  if constexpr (T == 32) __syncwarp();
+  else __syncthreads();
+}
+)"},
+    {"fs_sort_by_merging",
+     R"(// As fs_sort_by_counting, in runs of 32 keys; then each key of a run looks for its place among those of the run beside it. Returns the
+// order, in one of its two arrays.
+template <int N, int T, bool Descending, class K>
+__device__ __forceinline__ unsigned short* fs_sort_by_merging(const K* keys, unsigned short* order, unsigned short* spare, int n) {
+  for (int i = threadIdx.x; i < n; i += T) {
+    const int begin = i / 32 * 32, end = begin + 32 < n ? begin + 32 : n;
+    const K mine = keys[i];
+    int at = begin, j = begin;
+    for (; j < i; ++j) at += !fs_key_before<Descending>(mine, keys[j]);
+    for (; j < end; ++j) at += fs_key_before<Descending>(keys[j], mine);
+    order[at] = (unsigned short)i;
+  }
+  __syncthreads();
+#pragma unroll
+  for (int run = 32; run < N; run *= 2) {
+    for (int p = threadIdx.x; p < n; p += T) {
+      const int middle = p / (2 * run) * (2 * run) + run;
+      const bool second = p >= middle;
+      const int begin = second ? middle - run : middle < n ? middle : n, end = second ? middle : middle + run < n ? middle + run : n;
+      const int i = order[p];
+      const K mine = keys[i];
+      int low = begin, high = end;
+      while (low < high) {
+        const int probe = (low + high) / 2;
+        const K other = keys[order[probe]];
+        if (second ? !fs_key_before<Descending>(mine, other) : fs_key_before<Descending>(other, mine)) low = probe + 1;
+        else high = probe;
+      }
+      spare[p + (low - begin) - (second ? run : 0)] = (unsigned short)i;
+    }
+    __syncthreads();
+    unsigned short* const sorted = spare;
+    spare = order, order = sorted;
+  }
+  return order;
 }
 )"},
     {"fs_sort", R"(// Sorts n of N keys with their numbers, in shared memory, by T threads: a bitonic network.

@@ -15,6 +15,8 @@ struct LaunchFacts {
   int64_t blocks = 0;
   uint32_t block = 0, shared_bytes = 0;
   std::vector<std::pair<std::string, int64_t>> schedule;
+  std::vector<std::vector<std::string>> phases;  // as in Launch
+  std::string why;
 };
 
 struct SegmentFacts {

@@ -36,6 +36,11 @@ class RowWriter : NodeWriter {
   }
 
   std::string write() {
+    const int64_t turns = kernel_.is_phase ? (rows_.value() + sweep_.rows - 1) / sweep_.rows : 1;
+    if (kernel_.is_phase) {
+      turn_ = turns > 1 ? scope_.take("turn") : "0";
+      open(turns > 1 ? "for (unsigned " + turn_ + " = 0; " + turn_ + " < " + number(turns) + "; ++" + turn_ + ") {" : "{");
+    }
     if (sweep_.blocks > 0) open_rows();
     else write_row_index();
     declare_staged();
@@ -48,6 +53,8 @@ class RowWriter : NodeWriter {
     write_row_values(sweeps);
     write_row_stores();
     if (sweep_.blocks > 0) close_rows();
+    if (turns > 1 && !shared_.empty()) line("__syncthreads();  // before the next rows' states");
+    if (kernel_.is_phase) close();
     if (sweep_.cluster) line("fs_cluster_barrier();  // a block's shared memory lives until all have read it");
     return std::move(out_);
   }
@@ -84,14 +91,14 @@ class RowWriter : NodeWriter {
 
   void write_row_index() {
     const std::string type = index_type(), rows = number(sweep_.rows), group = number(sweep_.group);
-    std::string block = sweep_.split > 1 ? "blockIdx.x / " + number(sweep_.split) : "blockIdx.x";
-    if (wide()) block = "(long long)" + block;
+    std::string block = kernel_.is_phase ? turn_ : sweep_.split > 1 ? "blockIdx.x / " + number(sweep_.split) : "blockIdx.x";
+    if (wide() && block != "0") block = "(long long)" + block;
     const std::string row_of_block = sweep_.rows == 1    ? ""
                                      : sweep_.across     ? "threadIdx.x % " + rows
                                      : sweep_.group == 1 ? "threadIdx.x"
                                                          : "threadIdx.x / " + group;
-    const std::string all = block + (sweep_.rows > 1 ? " * " + rows + " + " + row_of_block : "");
-    declare_row(all);
+    const bool one = block == "0" && sweep_.rows > 1;
+    declare_row(one ? row_of_block : block + (sweep_.rows > 1 ? " * " + rows + " + " + row_of_block : ""));
     write_row_dims();
     write_member();
     if (sweep_.split > 1) write_chunk();
@@ -637,7 +644,7 @@ class RowWriter : NodeWriter {
   std::vector<int> phase_;
   Size rows_, positions_;
   std::vector<std::string> names_of_accumulators_, names_of_columns_;
-  std::string row_condition_, first_position_ = "member", end_;
+  std::string row_condition_, first_position_ = "member", end_, turn_;
   std::map<size_t, int> first_sweep_;  // of kept values: the one that computes them
   std::vector<size_t> in_rounds_;      // accumulators of the sweep that is being written
   std::set<size_t> held_, shared_;
@@ -653,6 +660,7 @@ std::string emit_rows(const Graph& graph, const Kernel& kernel, const Part& part
 }
 
 std::string emit_tickets(const Kernel& kernel) {
+  if (kernel.parts.empty()) return "";
   const Part& part = kernel.parts[0];
   if (!part.sweep || part.sweep->split == 1 || part.sweep->cluster || part.sweep->blocks > 0) return "";
   const int64_t blocks = part.grid.elems.value() / part.sweep->split;

@@ -12,10 +12,55 @@ inline Size updates_of_one(const Graph& graph, const Op& op) {
   return index[op.kind == OpKind::kScatter ? static_cast<size_t>(graph.attrs(op).dim) : 0];
 }
 
+// The op whose result is the index, casts between index dtypes apart.
+inline OpId origin_of_index(const Graph& graph, ValueId index) {
+  OpId op = graph[index].def;
+  auto is_index = [&](ValueId v) { return graph[v].dtype == DType::kI32 || graph[v].dtype == DType::kI64; };
+  while (op.valid() && graph[op].kind == OpKind::kCast && is_index(graph[op].in[0].value) && is_index(graph[op].out[0]))
+    op = graph[graph[op].in[0].value].def;
+  return op;
+}
+
+// The sort that the index tells the order of, along its own dim; none for other indices.
+inline OpId sort_behind(const Graph& graph, ValueId index) {
+  const OpId id = origin_of_index(graph, index);
+  if (!id.valid() || info(graph[id].kind).category != OpCategory::kSort) return {};
+  ValueId v = index;  // through the casts to the sort's own result
+  while (graph[v].def != id) v = graph[graph[v].def].in[0].value;
+  const bool is_order = graph[id].kind == OpKind::kArgsort || (graph[id].out.size() > 1 && graph[id].out[1] == v);
+  return is_order ? id : OpId();
+}
+
+// True where every index is known to lie in [0, extent).
+inline bool lies_within(const Graph& graph, ValueId index, const Size& extent) {
+  const OpId id = sort_behind(graph, index);
+  if (!id.valid()) return false;
+  const Shape& shape = graph[graph[id].in[0].value].shape;
+  const Size& highest = shape.empty() ? Size(1) : shape[static_cast<size_t>(graph.attrs(graph[id]).dim)];
+  return highest == extent || (highest.is_constant() && extent.is_constant() && highest.value() <= extent.value());
+}
+
+// True where the updates' positions along `dim` are an order of a sort: no two of them are one.
+inline bool follows_an_order(const Graph& graph, const Op& op) {
+  const OpId sort = sort_behind(graph, op.in[1].value);
+  if (!sort.valid()) return false;
+  const int64_t dim = op.kind == OpKind::kScatter ? graph.attrs(op).dim : 0;
+  return graph[graph[sort].in[0].value].shape.empty() || graph.attrs(graph[sort]).dim == dim;
+}
+
+// True where exactly one update goes to each element.
+inline bool updates_all_once(const Graph& graph, const Op& op) {
+  const OpId sort = sort_behind(graph, op.in[1].value);
+  if (!sort.valid() || graph[sort].kind == OpKind::kTopk || !follows_an_order(graph, op)) return false;
+  const Shape &x = graph[op.in[0].value].shape, &index = graph[op.in[1].value].shape;
+  if (op.kind == OpKind::kScatter) return x == index;
+  return x.empty() || x[static_cast<size_t>(graph.attrs(op).dim)] == index[0];
+}
+
 // At most one update goes to an element, as far as the graph shows.
 inline bool updates_once(const Graph& graph, const Op& op) {
   const Size along = updates_of_one(graph, op);
-  if (along.is(0) || along.is(1)) return true;
+  if (along.is(0) || along.is(1) || follows_an_order(graph, op)) return true;
   const OpId index = graph[op.in[1].value].def;
   if (op.kind != OpKind::kIndexPut || !index.valid() || graph[index].kind != OpKind::kIota) return false;
   return graph.attrs(graph[index]).step.as_double() != 0;

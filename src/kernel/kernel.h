@@ -18,6 +18,7 @@ struct Buffer {
   std::string value;  // the graph's name for what lies there
   bool read = false, written = false;
   bool may_overlap = false;  // another parameter may point to the same memory (in-place updates)
+  int64_t shared_elems = 0;  // > 0: no parameter, but so many elements in the shared memory of a kernel of phases
 };
 
 // One value at one index of the iteration space. Nodes stand in evaluation order.
@@ -131,6 +132,9 @@ struct Line {
   bool pieces = false;
   int64_t run = 0;
   BufferId source;  // the order before
+  // Whole rows are sorted by counting what goes before each key, longer ones in runs of 32 that are then merged.
+  bool counts() const { return !pieces && run == 0 && capacity <= 128; }
+  bool merges() const { return !pieces && run == 0 && capacity > 128; }
 };
 
 // Updates of a small target: each block applies them to a table of its own in shared memory, and that to the target at the end.
@@ -201,6 +205,14 @@ struct Kernel {
   int blocks_resident = 0;  // on a multiprocessor, at least, whatever registers that leaves; 0: as the compiler likes
   int shared_bytes = 0;     // static
   int dynamic_bytes = 0;    // of shared memory, asked for at launch
+
+  // One block runs what were kernels one after the other (`parts` is empty then). A phase has buffers of its own, which `outer` finds among
+  // those of the whole kernel; one that `waits` has a barrier before it, the others do not touch what those before them write.
+  std::vector<Kernel> phases;
+  bool is_phase = false;
+  std::vector<BufferId> outer;
+  bool waits = false;
+  std::string why;  // they share a launch
 };
 
 }  // namespace fusec

@@ -43,6 +43,9 @@ struct Launch {
   Size copy_bytes;
   // What the schedule chose, for the report: name → value.
   std::vector<std::pair<std::string, int64_t>> schedule;
+  // Of a kernel of phases: what each of them stores, those between two barriers together; and why they share a launch.
+  std::vector<std::vector<std::string>> phases;
+  std::string why;
 };
 
 struct WorkspaceBuffer {

@@ -61,6 +61,27 @@ bool reads_elsewhere(const Kernel& kernel, BufferId out, uint32_t input) {
   return false;
 }
 
+namespace {
+
+void describe_phases(const Kernel& kernel, Launch& launch) {
+  launch.grid = {{Size(1), 1}};
+  launch.why = kernel.why;
+  int64_t shared = 0;
+  for (const Buffer& b : kernel.buffers) shared += b.shared_elems > 0;
+  for (const Kernel& phase : kernel.phases) {
+    if (launch.phases.empty() || phase.waits) launch.phases.emplace_back();
+    for (const Part& part : phase.parts)
+      for (const Store& s : part.stores) {
+        const Buffer& b = phase.buffers[s.buffer];
+        const bool known = std::find(launch.phases.back().begin(), launch.phases.back().end(), b.value) != launch.phases.back().end();
+        if (!known) launch.phases.back().push_back(b.value);
+      }
+  }
+  launch.schedule = {{"phases", static_cast<int64_t>(launch.phases.size())}, {"values_in_shared_memory", shared}};
+}
+
+}  // namespace
+
 Launch launch_of(const Graph& graph, const Kernel& kernel) {
   Launch launch;
   launch.segment = kernel.segment;
@@ -68,12 +89,17 @@ Launch launch_of(const Graph& graph, const Kernel& kernel) {
   launch.block = static_cast<uint32_t>(kernel.block);
   launch.shared_bytes = static_cast<uint32_t>(kernel.dynamic_bytes);
   for (const Buffer& b : kernel.buffers) {
+    if (b.shared_elems > 0) continue;
     launch.args.push_back(b.arg);
     launch.arg_dtypes.push_back(b.dtype);
   }
   for (size_t i = 0; i < graph.symbols.size(); ++i) {
     launch.args.push_back({KernelArg::kSymbol, static_cast<uint32_t>(i)});
     launch.arg_dtypes.push_back(DType::kI64);
+  }
+  if (!kernel.phases.empty()) {
+    describe_phases(kernel, launch);
+    return launch;
   }
   const Part* largest = nullptr;
   for (const Part& part : kernel.parts) {

@@ -10,7 +10,8 @@ namespace fusec {
 
 namespace {
 
-constexpr int kBlock = 256;
+constexpr int kBlock = 256, kSortBlock = 128;
+constexpr int64_t kManyRows = 1024;  // that keep all multiprocessors busy, a warp each
 
 // One variable for each dim of more than one position, those of the row apart.
 std::vector<Index> make_indices(Part& part, const Shape& shape, size_t dim) {
@@ -52,9 +53,16 @@ void schedule_sort(const Graph& graph, const std::optional<SortStep>& step, Part
   FUSEC_CHECK(longest <= kBlockSortedRow, "a row that is too long for '" + graph.name_of(line.op) + "'");
   line.capacity = 2;
   while (line.capacity < longest) line.capacity *= 2;
-  kernel.block = line.group = std::clamp(line.capacity / 2, 32, 512);
+  kernel.block = line.group = std::clamp(step ? line.capacity / 2 : line.capacity, 32, 512);
   part.grid = {iterations(part), 1};
-  if (!step) return;
+  if (!step) {
+    const bool many = !part.grid.elems.is_constant() || part.grid.elems.value() >= kManyRows;
+    if (line.counts() && (line.capacity <= 32 || many)) {
+      line.group = 32, kernel.block = kSortBlock;
+      part.grid.per_block = kSortBlock / 32;
+    }
+    return;
+  }
   line.pieces = step->run == 0;
   line.run = step->run;
   line.source = step->source;

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "graph/updates.h"
 #include "kernel/visit.h"
 #include "lower/coarse.h"
 #include "lower/columns.h"
@@ -12,6 +13,7 @@
 #include "lower/lines.h"
 #include "lower/lists.h"
 #include "lower/online.h"
+#include "lower/phases.h"
 #include "lower/pointwise.h"
 #include "lower/rows.h"
 #include "lower/scatter.h"
@@ -79,6 +81,9 @@ class Lowering {
     const size_t count = std::max<size_t>(segmentation_.segments.size(), 1);  // a graph of copies alone still needs a kernel
     for (size_t s = 0; s < count; ++s)
       lower_segment(static_cast<uint32_t>(s), s < segmentation_.segments.size() ? segmentation_.segments[s] : Segment{});
+    if (options_.phases) join_phases(graph_, target_, program_, kernels_, copies_);
+    // From here on kernels and workspace are what they will be.
+    for (const Kernel& kernel : kernels_) program_.launches.push_back(launch_of(graph_, kernel));
     for (Launch& copy : copies_) program_.launches.push_back(std::move(copy));
     check_lifetimes();
     place_workspace(program_);
@@ -91,7 +96,7 @@ class Lowering {
     for (const Kernel& kernel : kernels_)
       for (size_t b = 0; b < kernel.buffers.size(); ++b) {
         const Buffer& buffer = kernel.buffers[BufferId(b)];
-        if (buffer.arg.kind != KernelArg::kWorkspace) continue;
+        if (buffer.arg.kind != KernelArg::kWorkspace || buffer.shared_elems > 0) continue;
         const WorkspaceBuffer& w = program_.workspace[buffer.arg.index];
         FUSEC_CHECK(w.first_segment <= kernel.segment && kernel.segment <= w.last_segment,
                     "'" + buffer.value + "' in workspace is used by segment " + std::to_string(kernel.segment) + ", after it was given up");
@@ -114,7 +119,6 @@ class Lowering {
       wanted.clear();
     lower_values(id, computed, std::move(wanted));
     for (size_t k = first; k < kernels_.size(); ++k) protect_aliases(id, k);
-    for (size_t k = first; k < kernels_.size(); ++k) program_.launches.push_back(launch_of(graph_, kernels_[k]));
   }
 
   // Stores values: in as few kernels as can hold them, else the reductions before first, whose results alone are stored in between.
@@ -292,11 +296,12 @@ class Lowering {
     const auto at = locations_.find(x);
     const bool there =
         !computed[x] && at != locations_.end() && (same_place(at->second.arg, to.arg) || updates_in_place(id, segment, op, to));
-    if (!there) lower_values(id, computed, {{x, to.arg, to.strides}});
+    const bool overwritten = graph_.attrs(graph_[op]).accumulate == Accumulate::kNone && updates_all_once(graph_, graph_[op]);
+    if (!there && !overwritten) lower_values(id, computed, {{x, to.arg, to.strides}});
     Draft draft;
     draft.kernel.segment = id;
     Buffer target{to.arg, graph_[v].dtype, graph_[v].name};
-    target.read = target.written = true;
+    target.read = !overwritten, target.written = true;
     const BufferId buffer = draft.kernel.buffers.push(std::move(target));
     lower_scatter(input_for(id, computed, draft, {}), op, buffer, to.strides, options_.scatter, draft.kernel);
     add_kernel(std::move(draft.kernel));

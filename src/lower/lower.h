@@ -20,6 +20,7 @@ enum class ScatterSchedule : uint8_t { kAuto, kDirect, kShared, kCached, kLists 
 struct LowerOptions {
   bool check_indices = true;   // compare each index with the size that it selects from
   bool deterministic = false;  // updates of one element in one order
+  bool phases = true;          // small kernels that follow each other become one of one block
   ScatterSchedule scatter = ScatterSchedule::kAuto;
 };
 

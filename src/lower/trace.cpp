@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <variant>
 
+#include "graph/updates.h"
 #include "kernel/visit.h"
 #include "support/check.h"
 
@@ -425,8 +426,9 @@ void Tracer::recipe_reduction(OpId id, const Request& request, Recipe& out) {
 }
 
 // The checked index as part of other indices.
-Index Tracer::checked(OpId op, NodeId value, const Index& position, const Size& extent, uint32_t guard, std::vector<Index>& more) {
-  const CheckPlace place = check_(op);
+Index Tracer::checked(OpId op, ValueId index_value, NodeId value, const Index& position, const Size& extent, uint32_t guard,
+                      std::vector<Index>& more) {
+  const CheckPlace place = lies_within(graph_, index_value, extent) ? CheckPlace{} : check_(op);
   Node node;
   node.kind = Node::kChecked;
   node.dtype = part_.nodes[value].dtype;
@@ -449,7 +451,7 @@ Index Tracer::checked(OpId op, NodeId value, const Index& position, const Size& 
 Index Tracer::index_at(OpId op, ValueId index, std::vector<Index> indices, const Size& extent, std::vector<Index>& guard) {
   const Index position = linear(indices, graph_[index].shape);
   const NodeId value = value_at(index, std::move(indices));
-  return checked(op, value, position, extent, 0, guard);
+  return checked(op, index, value, position, extent, 0, guard);
 }
 
 // The index first; then x there.
@@ -476,7 +478,7 @@ void Tracer::recipe_gather(OpId id, const Request& request, Recipe& out) {
   out.operands.push_back(ask(index, std::move(of_index), request.guard));
   out.then = [=, this, guard = request.guard, of_x = std::move(of_x), dtype = graph_[request.value].dtype](Recipe& recipe) mutable {
     std::vector<Index> guards;
-    const Index at = checked(id, recipe.operands[0].node, position, extent, guard, guards);
+    const Index at = checked(id, index, recipe.operands[0].node, position, extent, guard, guards);
     if (!of_x.empty()) of_x[dim] = at;
     if (extent.is(0)) recipe.operands.push_back(constant(Literal{int64_t{0}}, dtype));
     else recipe.operands.push_back(ask(x, std::move(of_x), with_guards(guard, guards)));

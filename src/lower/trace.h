@@ -104,7 +104,8 @@ class Tracer {
   void recipe_cat(const Op& op, const Request& request, Recipe& out);
   void recipe_pad(const Op& op, const Request& request, Recipe& out);
   void recipe_gather(OpId id, const Request& request, Recipe& out);
-  Index checked(OpId op, NodeId value, const Index& position, const Size& extent, uint32_t guard, std::vector<Index>& more);
+  Index checked(OpId op, ValueId index_value, NodeId value, const Index& position, const Size& extent, uint32_t guard,
+                std::vector<Index>& more);
   void recipe_listed(OpId id, const Request& request, Recipe& out);
   void recipe_reduction(OpId id, const Request& request, Recipe& out);
   NodeId finish_reduction(Recipe& recipe);

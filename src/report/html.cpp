@@ -130,6 +130,8 @@ class Page {
     Json json = {
         {"kernel", l.kernel}, {"blocks", l.blocks}, {"threads", l.block}, {"shared", l.shared_bytes}, {"schedule", Json::object()}};
     for (const auto& [name, value] : l.schedule) json["schedule"][name] = value;
+    json["phases"] = l.phases;
+    json["why"] = l.why;
     const auto at = resources_.find(l.kernel);
     json["registers"] = at == resources_.end() ? Json() : Json(at->second.registers);
     json["spills"] = at == resources_.end() ? Json() : Json(at->second.spill_bytes);

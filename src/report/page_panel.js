@@ -64,6 +64,8 @@ function launchFacts(launch) {
   return facts([
     ["launch", `${launch.blocks} blocks of ${launch.threads} threads`, launch.shared ? `, ${bytesText(launch.shared)} shared` : ""],
     schedule && ["schedule", schedule],
+    launch.phases.length > 0 && ["phases", launch.phases.map((values) => values.join(" ")).join(" | ")],
+    launch.why && ["one launch", launch.why],
     ["registers", launch.registers === null ? element("span", { class: "muted" }, "known with --emit cubin") : `${launch.registers}${launch.spills ? `, ${launch.spills} B spilled` : ""}`],
   ]);
 }

@@ -131,7 +131,7 @@ def rewrite(text):
         # The address of a local static tells instances of a template apart, as their __shared__ variables are.
         key = f"static char emu_key_{name}; "
         if align:
-            return f"{key}struct {align} emu_{name} {{ {kind} v{extents}; }}; auto& {name} = emu::shared<emu_{name}>(&emu_key_{name}).v;"
+            return f"{key}struct {align} emu_{name} {{ {kind} v{extents}; }}; auto& {name} = emu::shared<emu_{name}, {kind}>(&emu_key_{name}).v;"
         return f"{key}using emu_{name} = {kind}{extents}; emu_{name}& {name} = emu::shared<emu_{name}>(&emu_key_{name});"
 
     text = SHARED.sub(shared, text)

@@ -37,9 +37,16 @@ ROW_SUMS = graph([tensor("a", "i32", [3, 3000])], [op("sum", ["a"], "s", dims=[1
 WHOLE_SUM = graph([tensor("a", "i32", [60000])], [op("sum", ["a"], "y")], ["y"])
 
 COUNTS = graph(
-    [tensor("x", "i32", [50]), tensor("i", "i64", [3000], init={"randint": [0, 50]}), tensor("s", "i32", [3000])],
+    [tensor("x", "i32", [9000]), tensor("i", "i64", [20000], init={"randint": [0, 50]}), tensor("s", "i32", [20000])],
     [op("scatter", ["x", "i", "s"], "y", dim=0, accumulate="add")], ["y"],
 )
+
+# Three phases of one block: places are cleared, counted, and summed up.
+PHASES = graph(
+    [tensor("i", "i64", [200], init={"randint": [0, 40]})],
+    [op("full", [], "none", shape=[40], dtype="i64", value=0), op("scatter", ["none", "i", 1], "n", dim=0, accumulate="add"), op("cumsum", ["n"], "y")], ["n", "y"],
+)
+ORDER = graph([tensor("x", "i32", [300], init={"randint": [0, 40]})], [op("argsort", ["x"], "o"), op("add", ["o", 1], "y")], ["y"])
 
 # What is planted: graph, pattern in the emitted text, replacement, words of which one has to appear.
 FAULTS = {
@@ -66,6 +73,14 @@ FAULTS = {
     "a changed input": (SUBTRACT, r"(const float a_x = .*)", r"\1 const_cast<float *>(a_in)[i0] = 0;", ["input a was changed"]),
     "a launch too small": (SUBTRACT, r"<<<(\d+), (\d+), 0", r"<<<\1 - 1, \2, 0", ["nothing wrote"]),
     "a size of the wrong launch": (OPEN, r"<<<\(unsigned\)count,", "<<<(unsigned)count - 1,", ["nothing wrote"]),
+    "a missing barrier before the second phase": (PHASES, r"  __syncthreads\(\);\n(  // --- phase 2)", r"\1", ["data race on shared memory"]),
+    "a missing barrier before the third phase": (PHASES, r"  __syncthreads\(\);\n(  // --- phase 3)", r"\1", ["data race on shared memory"]),
+    "counts in shared memory that nothing cleared": (PHASES, r"n_shared\[i0\] = 0LL;", "", ["differ"]),
+    "an addition in shared memory that is no atomic": (PHASES, r"fs_add_shared\(&(n_shared\[\w+\]), 1LL, .*\);", r"\1 += 1;", ["data race on shared memory"]),
+    "a value that stays in shared memory": (PHASES, r"n_out\[i0\] = n_x;", "", ["nothing wrote"]),
+    "a turn that is missing": (PHASES, r"t < 200", "t < 128", ["elements differ"]),
+    "a missing barrier between runs that are merged": (ORDER, r"(spare\[p \+ .*\n\s*\}\n\s*)__syncthreads\(\);", r"\1", ["data race on shared memory"]),
+    "an unstable merge": (ORDER, r"second \? !fs_key_before<Descending>\(mine, other\)", "second ? fs_key_before<Descending>(other, mine)", ["data race on shared memory"]),
     "a lane that is missing in a shuffle": (SUBTRACT, r"(if \(!\(t < 1003\)\) return;)", r"\1 __shfl_sync(0xffffffffu, t, 0);", ["lane that has ended"]),
 }
 

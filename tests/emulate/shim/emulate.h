@@ -117,10 +117,10 @@ inline __attribute__((always_inline)) To reinterpret(From* pointer) {
   return reinterpret_cast<To>(pointer);
 }
 
-// A __shared__ declaration is rewritten to a reference to this.
-template <class T>
+// A __shared__ declaration is rewritten to a reference to this. Races are told apart by elements.
+template <class T, class Element = std::remove_all_extents_t<T>>
 inline T& shared(const void* key) {
-  return *static_cast<T*>(emu_shared(key, sizeof(T), alignof(T), sizeof(std::remove_all_extents_t<T>)));
+  return *static_cast<T*>(emu_shared(key, sizeof(T), alignof(T), sizeof(Element)));
 }
 
 }  // namespace emu
