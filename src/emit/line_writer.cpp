@@ -76,7 +76,6 @@ class LineWriter : NodeWriter {
 
   std::string write() {
     if (info(op_.kind).category == OpCategory::kScan) write_scan();
-    else if (line_.run > 0) write_merge();
     else write_sort();
     return std::move(out_);
   }
@@ -92,11 +91,11 @@ class LineWriter : NodeWriter {
   }
 
   // Declares the position whose number in the op's order is p.
-  void declare_position(const std::string& p = "p") {
+  void declare_position() {
     if (!line_.position.valid()) return;
     const bool from_end = info(op_.kind).category == OpCategory::kScan && attrs_.reverse;
-    const std::string from = from_end ? extent() + " - 1 - " : line_.pieces ? "begin + " : "";
-    line("const " + type() + " " + part_.space[line_.position].name + " = " + from + p + ";");
+    const std::string from = from_end ? extent() + " - 1 - " : "";
+    line("const " + type() + " " + part_.space[line_.position].name + " = " + from + "p;");
   }
 
   void write_operand(std::vector<std::string> statements) {
@@ -171,68 +170,23 @@ class LineWriter : NodeWriter {
     line("__shared__ " + key + " " + keys_ + "[" + capacity + "];");
     line("__shared__ unsigned short " + order_ + "[" + capacity + "];");
     if (keeps) line("__shared__ " + std::string(storage_type(dtype_)) + " " + values_ + "[" + capacity + "];");
-    const std::string length = line_.pieces ? scope_.take("length") : extent();
-    if (line_.pieces) {
-      const std::string pieces = number((line_.extent.value() + line_.capacity - 1) / line_.capacity);
-      write_row("blockIdx.x / " + pieces, false);
-      line("const " + type() + " begin = blockIdx.x % " + pieces + " * " + capacity + ";");
-      line("const " + type() + " " + length + " = " + extent() + " - begin < " + capacity + " ? " + extent() + " - begin : " + capacity +
-           ";");
-    } else {
-      write_row("blockIdx.x", false);
-    }
+    write_row("blockIdx.x", false);
     open("for (" + type() + " p = threadIdx.x; p < " + capacity + "; p += " + block + ") {");
     line(order_ + "[p] = (unsigned short)p;");
     line(keys_ + "[p] = 0;");
-    open("if (p < " + length + ") {");
+    open("if (p < " + extent() + ") {");
     std::vector<std::string> statements{keys_ + "[p] = " + key_text(ref(line_.operand)) + ";"};
     if (keeps) statements.push_back(values_ + "[p] = " + (dtype_ == DType::kBool ? "(unsigned char)" : "") + ref(line_.operand) + ";");
     write_operand(std::move(statements));
     close();
     close();
     line("__syncthreads();");
-    line("fs_sort<" + capacity + ", " + block + ", " + descending() + ">(" + keys_ + ", " + order_ + ", (int)(" + length + "));");
-    open("for (" + type() + " p = threadIdx.x; p < " + (line_.pieces ? length : kept()) + "; p += " + block + ") {");
+    line("fs_sort<" + capacity + ", " + block + ", " + descending() + ">(" + keys_ + ", " + order_ + ", (int)(" + extent() + "));");
+    open("for (" + type() + " p = threadIdx.x; p < " + kept() + "; p += " + block + ") {");
     declare_position();
-    const std::string number_of = line_.pieces ? "(int)begin + " + order_ + "[p];" : order_ + "[p];";
     for (size_t k = 0; k < part_.stores.size(); ++k)
-      line(place(part_.stores[k]) + " = " + (!is_value(k) ? number_of : keeps ? values_ + "[" + order_ + "[p]];" : keys_ + "[p];"));
-    close();
-  }
-
-  // A thread takes one element of a run to its place in what the run and its neighbour become.
-  void write_merge() {
-    const std::string t = type(), n = extent(), run = number(line_.run), both = number(2 * line_.run), element = scope_.take("element");
-    line("const " + t + " t = " + (wide() ? "(long long)" : "") + "blockIdx.x * " + number(kernel_.block) + " + threadIdx.x;");
-    line("if (t >= " + size_text(part_.grid.elems, graph_.symbols, wide()) + ") return;");
-    line("const " + t + " row = t / " + n + ", p = t % " + n + ";");
-    declare_dims(part_.dims, "row");
-    open("auto " + element + " = [&](" + t + " p) {");
-    write_operand({"return " + ref(line_.operand) + ";"});
-    indent_.resize(indent_.size() - 2);
-    line("};  // " + op_comment(graph_, line_.op));
-    line("const int *" + order_ + " = " + buffers_[line_.source.index] + " + row * " + n + ";");
-    open("{");
-    line("const " + t + " pair = p / " + both + " * " + both + ", middle = pair + " + run + " < " + n + " ? pair + " + run + " : " + n +
-         ", end = pair + " + both + " < " + n + " ? pair + " + both + " : " + n + ";");
-    line("const bool second = p >= middle;");
-    line("const int mine = " + order_ + "[p];");
-    line("const auto key = " + key_text(element + "(mine)") + ";");
-    line("const " + t + " begin = second ? pair : middle;");
-    line(t + " low = begin, high = second ? middle : end;");
-    open("while (low < high) {");
-    line("const " + t + " probe = low + (high - low) / 2;");
-    line("const int other = " + order_ + "[probe];");
-    line("if (fs_goes_before<" + descending() + ">(" + key_text(element + "(other)") + ", other, key, mine, " + n + ")) low = probe + 1;");
-    line("else high = probe;");
-    close();
-    line("const " + t + " at = p + (low - begin) - (second ? middle - pair : 0);");
-    declare_position("at");
-    for (size_t k = 0; k < part_.stores.size(); ++k) {
-      const std::string value = dtype_ == DType::kBool ? "(unsigned char)" + element + "(mine)" : element + "(mine)";
-      line((line_.results[k] == Line::kOrder || !is_topk() ? "" : "if (at < " + kept() + ") ") + place(part_.stores[k]) + " = " +
-           (is_value(k) ? value : "mine") + ";");
-    }
+      line(place(part_.stores[k]) + " = " +
+           (keeps && is_value(k) ? values_ + "[" + order_ + "[p]];" : (is_value(k) ? keys_ : order_) + "[p];"));
     close();
   }
 

@@ -12,8 +12,15 @@ inline Size updates_of_one(const Graph& graph, const Op& op) {
   return index[op.kind == OpKind::kScatter ? static_cast<size_t>(graph.attrs(op).dim) : 0];
 }
 
+// True for each number from 0 to below the extent once, along `dim`: what a sort gives as its order, and the inverse of such a value.
+bool is_permutation(const Graph& graph, ValueId value, size_t dim);
+
+// True for plain stores to every element, one to each: nothing is left of what they start from.
+bool stores_permutation(const Graph& graph, const Op& op);
+
 // At most one update goes to an element, as far as the graph shows.
 inline bool updates_once(const Graph& graph, const Op& op) {
+  if (stores_permutation(graph, op)) return true;
   const Size along = updates_of_one(graph, op);
   if (along.is(0) || along.is(1)) return true;
   const OpId index = graph[op.in[1].value].def;

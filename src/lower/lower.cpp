@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "graph/updates.h"
 #include "kernel/visit.h"
 #include "lower/columns.h"
 #include "lower/launch.h"
@@ -12,8 +13,10 @@
 #include "lower/lists.h"
 #include "lower/online.h"
 #include "lower/pointwise.h"
+#include "lower/radix.h"
 #include "lower/rows.h"
 #include "lower/scatter.h"
+#include "lower/schedule.h"
 #include "lower/workspace.h"
 #include "support/check.h"
 
@@ -105,7 +108,7 @@ class Lowering {
     const size_t first = kernels_.size();
     std::vector<Destination> wanted = destinations_of(id, roots_of(id, segment));
     for (OpId op : ops_before(computed, wanted))
-      if (is_stage(graph_[op].kind)) lower_stage(id, segment, computed, op, wanted);
+      if (is_stage(graph_[op].kind) && is_computed(computed, op)) lower_stage(id, segment, computed, op, wanted);
     const bool staged = std::any_of(segment.ops.begin(), segment.ops.end(), [&](OpId op) { return is_stage(graph_[op].kind); });
     if (!staged && lower_columns(id, segment, computed, wanted)) wanted.clear();
     lower_values(id, computed, std::move(wanted));
@@ -185,51 +188,116 @@ class Lowering {
   }
 
   void lower_line_stage(uint32_t id, IdVec<ValueId, bool>& computed, OpId op, std::vector<Destination>& wanted) {
+    if (sorts_by_digits(graph_, op)) return lower_long_sort(id, computed, op, wanted);
     std::vector<Destination> own;
     for (ValueId v : graph_[op].out)
       if (v.valid()) take(id, wanted, v, own);
-    if (needs_merges(graph_, op)) {
-      lower_long_sort(id, computed, op, wanted, own);
-    } else {
-      Draft draft;
-      draft.kernel.segment = id;
-      lower_line(input_for(id, computed, draft, own), op, draft.kernel);
-      add_kernel(std::move(draft.kernel));
-    }
+    Draft draft;
+    draft.kernel.segment = id;
+    lower_line(input_for(id, computed, draft, own), op, draft.kernel);
+    add_kernel(std::move(draft.kernel));
     for (const Destination& d : own) computed[d.value] = false;
   }
 
-  // Pieces of the rows are sorted, then merged in pairs; between the launches the order alone is in memory.
-  void lower_long_sort(uint32_t id, IdVec<ValueId, bool>& computed, OpId op, std::vector<Destination>& wanted,
-                       const std::vector<Destination>& results) {
+  bool is_computed(const IdVec<ValueId, bool>& computed, OpId op) const {
+    return std::any_of(graph_[op].out.begin(), graph_[op].out.end(), [&](ValueId v) { return v.valid() && computed[v]; });
+  }
+
+  // Counters are cleared, then one kernel sorts, and stores what it can make of its results at their own positions.
+  void lower_long_sort(uint32_t id, IdVec<ValueId, bool>& computed, OpId op, std::vector<Destination>& wanted) {
     const ValueId x = graph_[op].in[0].value;
-    const Shape& shape = graph_[x].shape;
-    const int64_t extent = shape[static_cast<size_t>(graph_.attrs(graph_[op]).dim)].value();
-    if (computed[x]) {  // read again by every launch
+    const bool is_wanted = std::any_of(wanted.begin(), wanted.end(), [&](const Destination& d) { return d.value == x; });
+    if (computed[x] && (is_wanted || !is_cheap(computed, x))) {  // read twice
       std::vector<Destination> own;
       take(id, wanted, x, own);
       lower_values(id, computed, std::move(own));
       computed[x] = false;
     }
-    const Size bytes = element_count(shape) * Size(bytes_of(DType::kI32));
-    const KernelArg orders[] = {new_workspace(bytes, id, id), new_workspace(bytes, id, id)};
-    int turn = 0;
-    for (int64_t run = 0; run < extent; run = run == 0 ? kBlockSortedRow : 2 * run, turn = 1 - turn) {
-      const bool is_last = run > 0 && 2 * run >= extent;
-      Draft draft;
-      draft.kernel.segment = id;
-      const KernelInput input = input_for(id, computed, draft, is_last ? results : std::vector<Destination>{});
-      auto order = [&](const KernelArg& arg, bool written) {
-        Buffer b{arg, DType::kI32, "order"};
-        b.read = !written, b.written = written;
-        return draft.kernel.buffers.push(std::move(b));
-      };
-      SortStep step{run, {}, {}};
-      if (run > 0) step.source = order(orders[1 - turn], false);
-      if (!is_last) step.target = order(orders[turn], true);
-      lower_line(input, op, draft.kernel, step);
-      add_kernel(std::move(draft.kernel));
+    std::vector<Destination> own;
+    for (const Destination& d : wanted)
+      if (follows_in_place(computed, d.value, op)) own.push_back(d);
+    std::erase_if(wanted, [&](const Destination& d) {
+      return std::any_of(own.begin(), own.end(), [&](const Destination& o) { return o.value == d.value; });
+    });
+    IdVec<ValueId, bool> after = computed;
+    for (const Destination& d : own) after[d.value] = false;
+    for (ValueId v : graph_[op].out)
+      if (v.valid() && after[v] && is_read(after, wanted, v)) own.push_back(workspace_for(id, v));
+    const Radix radix = plan_radix(graph_, target_, op);
+    const Size word(bytes_of(DType::kI32));
+    const KernelArg state = new_workspace(radix_state_words(graph_, op, radix) * word, id, id);
+    auto buffer = [](Draft& draft, const KernelArg& arg, DType dtype, const char* name) {
+      Buffer b{arg, dtype, name};
+      b.read = b.written = true;
+      return draft.kernel.buffers.push(std::move(b));
+    };
+    Draft clear;
+    clear.kernel.segment = id;
+    add_zeros(buffer(clear, state, DType::kI32, "state"), radix_state_words(graph_, op, radix), Part(graph_.symbols), clear.kernel);
+    schedule_parts(graph_, target_, clear.kernel);
+    add_kernel(std::move(clear.kernel));
+    Draft draft;
+    draft.kernel.segment = id;
+    const KernelInput input = input_for(id, computed, draft, own);
+    Radix placed = radix;
+    placed.state = buffer(draft, state, DType::kI32, "state");
+    placed.flags = buffer(draft, new_workspace(radix_flag_words(graph_, op, radix) * word, id, id), DType::kI32, "flags");
+    const Size elems = element_count(graph_[x].shape);
+    for (int i = 0; i < radix_buffers(radix); ++i) {
+      const DType key = graph_[x].dtype;
+      placed.keys[i] = buffer(draft, new_workspace(elems * Size(bytes_of(key)), id, id), key, "keys");
+      placed.from[i] = buffer(draft, new_workspace(elems * word, id, id), DType::kI32, "from");
     }
+    lower_radix(input, op, std::move(placed), draft.kernel);
+    add_kernel(std::move(draft.kernel));
+    for (ValueId v : graph_[op].out)
+      if (v.valid()) computed[v] = false;
+    for (const Destination& d : own) computed[d.value] = false;
+  }
+
+  // Cheaper to compute twice than to store.
+  bool is_cheap(const IdVec<ValueId, bool>& computed, ValueId v) const {
+    constexpr int kMostCost = 16, kMostLoads = 2;
+    int cost = 0;
+    std::set<ValueId> loads;
+    for (OpId op : ops_before(computed, {{v, {}, {}}})) {
+      const OpKind kind = graph_[op].kind;
+      if (!is_pointwise(kind) && !is_view(kind) && kind != OpKind::kFull && kind != OpKind::kIota) return false;
+      cost += info(kind).cost;
+      for (const Operand& o : graph_[op].in)
+        if (o.is_value() && !computed[o.value]) loads.insert(o.value);
+    }
+    return cost <= kMostCost && loads.size() <= kMostLoads;
+  }
+
+  // True for results of a sort, and for what each position of a result gives by itself: pointwise ops, and a scatter by a permutation.
+  bool follows_in_place(const IdVec<ValueId, bool>& computed, ValueId v, OpId sort) const {
+    std::set<ValueId> after;
+    for (ValueId out : graph_[sort].out)
+      if (out.valid()) after.insert(out);
+    if (after.contains(v)) return true;
+    const Shape& shape = graph_[*after.begin()].shape;
+    for (OpId id : ops_before(computed, {{v, {}, {}}})) {
+      if (id == sort) continue;
+      const Op& op = graph_[id];
+      const bool scatters = id == graph_[v].def && op.kind == OpKind::kScatter && stores_permutation(graph_, op);
+      const bool follows =
+          std::any_of(op.in.begin(), op.in.end(), [&](const Operand& o) { return o.is_value() && after.contains(o.value); });
+      if (!scatters && (is_stage(op.kind) || info(op.kind).category == OpCategory::kReduction)) return false;
+      if (!follows) continue;
+      if ((!scatters && !is_pointwise(op.kind)) || !(graph_[op.out[0]].shape == shape)) return false;
+      after.insert(op.out[0]);
+    }
+    return after.contains(v);
+  }
+
+  // True if an op on the way to the wanted values needs this one, or it is wanted itself.
+  bool is_read(const IdVec<ValueId, bool>& computed, const std::vector<Destination>& wanted, ValueId v) const {
+    if (std::any_of(wanted.begin(), wanted.end(), [&](const Destination& d) { return d.value == v; })) return true;
+    for (OpId op : ops_before(computed, wanted))
+      for (const Operand& o : graph_[op].in)
+        if (o.value == v) return true;
+    return false;
   }
 
   // An operand that needs reductions is stored before.
@@ -249,7 +317,7 @@ class Lowering {
     const auto at = locations_.find(x);
     const bool there =
         !computed[x] && at != locations_.end() && (same_place(at->second.arg, to.arg) || updates_in_place(id, segment, op, to));
-    if (!there) lower_values(id, computed, {{x, to.arg, to.strides}});
+    if (!there && !stores_permutation(graph_, graph_[op])) lower_values(id, computed, {{x, to.arg, to.strides}});
     Draft draft;
     draft.kernel.segment = id;
     Buffer target{to.arg, graph_[v].dtype, graph_[v].name};
@@ -383,7 +451,7 @@ class Lowering {
   }
 
   CheckPlace check_place(OpId op, Draft& draft) {
-    if (!options_.check_indices) return {};
+    if (!options_.check_indices || stores_permutation(graph_, graph_[op])) return {};
     if (!draft.record.valid()) {
       Buffer b{{KernelArg::kErrorFlag, 0}, DType::kI64, "index_error"};
       b.read = b.written = true;

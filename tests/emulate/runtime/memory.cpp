@@ -75,8 +75,8 @@ void touch(Buffer& b, size_t cell, bool write, Access now) {
     return;
   }
   if (now.atomic) return;  // the write of the update stands for both
-  // Of several readers in one epoch one is kept, and that there were others.
-  if (c.read.block == now.block && c.read.epoch == now.epoch && (c.read.thread != now.thread || c.read.several)) now.several = 1;
+  // Of several readers in one epoch that nothing orders one is kept, and that there were others.
+  if (c.read.block == now.block && c.read.epoch == now.epoch && !ordered(c.read, now)) now.several = 1;
   c.read = now;
 }
 
