@@ -28,9 +28,7 @@ Accumulator accumulator_of(OpKind kind, DType dtype) {
     default:
       a.kind = Accumulator::kSum;
   }
-  const bool selects = a.kind == Accumulator::kMax || a.kind == Accumulator::kMin;
-  if (is_float(dtype)) a.dtype = dtype == DType::kF64 ? DType::kF64 : DType::kF32;
-  else a.dtype = selects && dtype != DType::kI64 ? DType::kI32 : DType::kI64;
+  a.dtype = scan_dtype(kind, dtype);
   return a;
 }
 
@@ -110,6 +108,7 @@ class LineWriter : NodeWriter {
   // --- scans
 
   void write_scan() {
+    if (line_.chunks > 1) return write_shared_scan();
     const Accumulator a = accumulator_of(op_.kind, dtype_);
     const std::string state = state_type(a), start = start_text(a, dtype_), block = number(kernel_.block);
     const int group = line_.group;
@@ -142,6 +141,70 @@ class LineWriter : NodeWriter {
       write_results(a, result_);
       close();
     }
+    close();
+  }
+
+  // A block takes a chunk of a row. What comes before it the chunks' totals say, added up in one order whatever the timing.
+  void write_shared_scan() {
+    const Accumulator a = accumulator_of(op_.kind, dtype_);
+    const std::string state = state_type(a), start = start_text(a, dtype_), block = number(kernel_.block), warps = number(line_.group / 32);
+    const std::string chunk = scope_.take("chunk"), from = scope_.take("from"), to = scope_.take("to"), sum = scope_.take("sum");
+    const std::string totals = buffers_[line_.totals.index] + "[t * " + number(line_.chunks) + " + ";
+    write_row("blockIdx.x / " + number(line_.chunks), false);
+    line("const " + type() + " " + chunk + " = blockIdx.x % " + number(line_.chunks) + ", " + from + " = " + chunk + " * " +
+         number(line_.chunk) + ";");
+    line("const " + type() + " " + to + " = " + extent() + " - " + from + " < " + number(line_.chunk) + " ? " + extent() + " : " + from +
+         " + " + number(line_.chunk) + ";");
+    line("__shared__ " + state + " " + shared_ + "[" + warps + "];");
+    line(state + " " + total_ + " = " + start + ", " + sum + " = " + start + ";  // " + op_comment(graph_, line_.op));
+    const std::string merge = "fs_scan_block<true, " + warps + ">(" + sum + ", " + total_ + ", " + shared_ + ");";
+    if (line_.sums_chunks) {
+      open("for (" + type() + " p = " + from + " + threadIdx.x; p < " + to + "; p += " + block + ") {");
+      line(state + " " + mine_ + ";");
+      write_operand({mine_ + ".value = " + accumulated(a) + ";"});
+      line(sum + ".merge(" + mine_ + ");");
+      close();
+      line(merge);
+      line("if (threadIdx.x == 0) " + totals + chunk + "] = " + total_ + ".value;");
+      return;
+    }
+    open("for (" + type() + " i = threadIdx.x; i < " + chunk + "; i += " + block + ") {");
+    line(state + " " + mine_ + ";");
+    line(mine_ + ".value = " + totals + "i];");
+    line(sum + ".merge(" + mine_ + ");");
+    close();
+    line(merge);
+    write_turns(a, state, start, from, to);
+  }
+
+  // Neighbouring positions for each thread, several at a time.
+  void write_turns(const Accumulator& a, const std::string& state, const std::string& start, const std::string& from,
+                   const std::string& to) {
+    constexpr int kEach = 4;
+    const std::string each = number(kEach), step = number(int64_t{kernel_.block} * kEach), sum = scope_.take("sum");
+    const std::string loop = "for (int k = 0; k < " + each + "; ++k) {";
+    open("for (" + type() + " first = " + from + "; first < " + to + "; first += " + step + ") {");
+    line(state + " " + mine_ + "[" + each + "], " + sum + " = " + start + ";");
+    line("#pragma unroll");
+    open(loop);
+    line("const " + type() + " p = first + threadIdx.x * " + each + " + k;");
+    line(mine_ + "[k] = " + start + ";");
+    open("if (p < " + to + ") {");
+    write_operand({mine_ + "[k].value = " + accumulated(a) + ";"});
+    close();
+    line(sum + ".merge(" + mine_ + "[k]);");
+    close();
+    line(state + " " + result_ + " = fs_scan_block<true, " + number(line_.group / 32) + ">(" + sum + ", " + total_ + ", " + shared_ + ");");
+    line("#pragma unroll");
+    open(loop);
+    line("const " + type() + " p = first + threadIdx.x * " + each + " + k;");
+    if (!attrs_.exclusive) line(result_ + ".merge(" + mine_ + "[k]);");
+    open("if (p < " + to + ") {");
+    declare_position();
+    write_results(a, result_);
+    close();
+    if (attrs_.exclusive) line(result_ + ".merge(" + mine_ + "[k]);");
+    close();
     close();
   }
 

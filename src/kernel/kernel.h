@@ -141,6 +141,10 @@ struct Line {
   int capacity = 1;               // sorts: positions that shared memory holds, a power of two
   std::vector<uint32_t> results;  // of the op, by store; a long sort's stores have nodes for them
   std::optional<Radix> radix;
+  // Scans of few long rows: blocks share a row, `chunk` positions each. A first launch leaves what each chunk gives by itself in `totals`.
+  int64_t chunks = 1, chunk = 0;
+  BufferId totals;
+  bool sums_chunks = false;  // it is the first launch
 };
 
 // Updates of a small target: each block applies them to a table of its own in shared memory, and that to the target at the end.

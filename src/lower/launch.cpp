@@ -19,6 +19,7 @@ void for_each_buffer(PartType& part, F&& f) {
   }
   if (part.list && part.list->rest.valid()) f(part.list->rest);
   if (part.list && part.list->sums.valid()) f(part.list->sums);
+  if (part.line && part.line->totals.valid()) f(part.line->totals);
   if (part.line && part.line->radix) {
     auto& radix = *part.line->radix;
     f(radix.state), f(radix.flags);
@@ -96,6 +97,7 @@ Launch launch_of(const Graph& graph, const Kernel& kernel) {
   }
   if (kernel.parts.size() > 1) launch.schedule.emplace_back("parts", static_cast<int64_t>(kernel.parts.size()));
   if (largest->line && !largest->line->radix) launch.schedule.emplace_back("threads_per_row", largest->line->group);
+  if (largest->line && largest->line->chunks > 1) launch.schedule.emplace_back("blocks_per_row", largest->line->chunks);
   if (largest->line && largest->line->radix) {
     launch.schedule.emplace_back("radix_tiles_per_row", largest->line->radix->tiles);
     launch.schedule.emplace_back("radix_digits", largest->line->radix->digits);

@@ -32,6 +32,16 @@ void schedule_scan(bool in_order, Part& part, Kernel& kernel) {
   part.grid = {iterations(part), kernel.block / line.group};
 }
 
+void share_rows(const ScanChunks& chunks, Part& part, Kernel& kernel) {
+  Line& line = *part.line;
+  line.group = kernel.block = kBlock;
+  line.chunks = chunks.count;
+  line.chunk = chunks.elems;
+  line.totals = chunks.totals;
+  line.sums_chunks = chunks.first;
+  part.grid = {iterations(part) * Size(chunks.count), 1};
+}
+
 void schedule_sort(const Graph& graph, Part& part, Kernel& kernel) {
   Line& line = *part.line;
   const int64_t longest = part.space.highest(Index(line.extent));
@@ -43,6 +53,24 @@ void schedule_sort(const Graph& graph, Part& part, Kernel& kernel) {
 }
 
 }  // namespace
+
+ScanChunks plan_chunks(const Graph& graph, const Target& target, OpId id) {
+  constexpr int64_t kChunk = 4096;    // positions at least
+  constexpr int64_t kBlocksEach = 4;  // of a multiprocessor
+  const Op& op = graph[id];
+  const Shape& shape = graph[op.in[0].value].shape;
+  ScanChunks chunks;
+  if (info(op.kind).category != OpCategory::kScan || shape.empty()) return chunks;
+  const Size& extent = shape[static_cast<size_t>(graph.attrs(op).dim)];
+  if (!extent.is_constant() || extent.value() < 2 * kChunk) return chunks;
+  const int64_t elems = evaluate(element_count(shape), typical_values(graph.symbols)), rows = std::max<int64_t>(elems / extent.value(), 1);
+  if (rows >= target.multiprocessors) return chunks;
+  chunks.elems =
+      std::max((extent.value() + target.multiprocessors * kBlocksEach / rows - 1) / (target.multiprocessors * kBlocksEach / rows), kChunk);
+  chunks.elems = (chunks.elems + kChunk - 1) / kChunk * kChunk;
+  chunks.count = (extent.value() + chunks.elems - 1) / chunks.elems;
+  return chunks;
+}
 
 std::vector<Index> line_indices(Part& part, const Shape& shape, size_t dim) {
   std::vector<Index> indices;
@@ -57,7 +85,7 @@ std::vector<Index> line_indices(Part& part, const Shape& shape, size_t dim) {
   return indices;
 }
 
-void lower_line(const KernelInput& input, OpId id, Kernel& kernel) {
+void lower_line(const KernelInput& input, OpId id, const ScanChunks& chunks, Kernel& kernel) {
   const Op& op = input.graph[id];
   const ValueId x = op.in[0].value;
   const Shape& shape = input.graph[x].shape;
@@ -80,7 +108,8 @@ void lower_line(const KernelInput& input, OpId id, Kernel& kernel) {
   merge_dims(part);
   constexpr int64_t kLongRow = 4096;
   const bool is_short = part.line->extent.is_constant() && part.line->extent.value() <= kLongRow;
-  if (is_scan) schedule_scan(op.kind == OpKind::kCumprod && is_float(input.graph[x].dtype) && is_short, part, kernel);
+  if (chunks.count > 1) share_rows(chunks, part, kernel);
+  else if (is_scan) schedule_scan(op.kind == OpKind::kCumprod && is_float(input.graph[x].dtype) && is_short, part, kernel);
   else schedule_sort(input.graph, part, kernel);
   choose_index_width(part);
   kernel.parts.push_back(std::move(part));

@@ -189,13 +189,26 @@ class Lowering {
 
   void lower_line_stage(uint32_t id, IdVec<ValueId, bool>& computed, OpId op, std::vector<Destination>& wanted) {
     if (sorts_by_digits(graph_, op)) return lower_long_sort(id, computed, op, wanted);
+    ScanChunks chunks = plan_chunks(graph_, target_, op);
+    if (chunks.count > 1) store_unless_cheap(id, computed, graph_[op].in[0].value, wanted);
     std::vector<Destination> own;
     for (ValueId v : graph_[op].out)
       if (v.valid()) take(id, wanted, v, own);
-    Draft draft;
-    draft.kernel.segment = id;
-    lower_line(input_for(id, computed, draft, own), op, draft.kernel);
-    add_kernel(std::move(draft.kernel));
+    const KernelArg totals = chunks.count > 1 ? new_workspace(chunk_totals_bytes(op, chunks), id, id) : KernelArg{};
+    for (chunks.first = chunks.count > 1;; chunks.first = false) {
+      Draft draft;
+      draft.kernel.segment = id;
+      const KernelInput input = input_for(id, computed, draft, chunks.first ? std::vector<Destination>{} : own);
+      if (chunks.count > 1) {
+        const Value& x = graph_[graph_[op].in[0].value];
+        Buffer b{totals, scan_dtype(graph_[op].kind, x.dtype), "totals"};
+        b.read = !chunks.first, b.written = chunks.first;
+        chunks.totals = draft.kernel.buffers.push(std::move(b));
+      }
+      lower_line(input, op, chunks, draft.kernel);
+      add_kernel(std::move(draft.kernel));
+      if (!chunks.first) break;
+    }
     for (const Destination& d : own) computed[d.value] = false;
   }
 
@@ -206,13 +219,7 @@ class Lowering {
   // Counters are cleared, then one kernel sorts, and stores what it can make of its results at their own positions.
   void lower_long_sort(uint32_t id, IdVec<ValueId, bool>& computed, OpId op, std::vector<Destination>& wanted) {
     const ValueId x = graph_[op].in[0].value;
-    const bool is_wanted = std::any_of(wanted.begin(), wanted.end(), [&](const Destination& d) { return d.value == x; });
-    if (computed[x] && (is_wanted || !is_cheap(computed, x))) {  // read twice
-      std::vector<Destination> own;
-      take(id, wanted, x, own);
-      lower_values(id, computed, std::move(own));
-      computed[x] = false;
-    }
+    store_unless_cheap(id, computed, x, wanted);
     std::vector<Destination> own;
     for (const Destination& d : wanted)
       if (follows_in_place(computed, d.value, op)) own.push_back(d);
@@ -253,6 +260,24 @@ class Lowering {
     for (ValueId v : graph_[op].out)
       if (v.valid()) computed[v] = false;
     for (const Destination& d : own) computed[d.value] = false;
+  }
+
+  Size chunk_totals_bytes(OpId op, const ScanChunks& chunks) const {
+    const Shape& shape = graph_[graph_[op].in[0].value].shape;
+    Size count = chunks.count;
+    for (size_t d = 0; d < shape.size(); ++d)
+      if (static_cast<int64_t>(d) != graph_.attrs(graph_[op]).dim) count *= shape[d];
+    return count * Size(bytes_of(DType::kI64));
+  }
+
+  // A value that two kernels, or one twice, are to read: stored first, where that costs less than to compute it again.
+  void store_unless_cheap(uint32_t id, IdVec<ValueId, bool>& computed, ValueId x, std::vector<Destination>& wanted) {
+    const bool is_wanted = std::any_of(wanted.begin(), wanted.end(), [&](const Destination& d) { return d.value == x; });
+    if (!computed[x] || (!is_wanted && is_cheap(computed, x))) return;
+    std::vector<Destination> own;
+    take(id, wanted, x, own);
+    lower_values(id, computed, std::move(own));
+    computed[x] = false;
   }
 
   // Cheaper to compute twice than to store.
@@ -592,8 +617,9 @@ class Lowering {
   }
 
   void add_kernel(Kernel kernel) {
-    if (std::all_of(kernel.parts.begin(), kernel.parts.end(),
-                    [](const Part& p) { return p.stores.empty() && (!p.sweep || p.sweep->columns.empty()); }))
+    if (std::all_of(kernel.parts.begin(), kernel.parts.end(), [](const Part& p) {
+          return p.stores.empty() && (!p.sweep || p.sweep->columns.empty()) && !(p.line && p.line->sums_chunks);
+        }))
       return;
     kernel.name = program_.name + "_s" + std::to_string(kernel.segment);
     int& count = kernels_of_segment_[kernel.segment];
