@@ -76,7 +76,8 @@ void touch(Buffer& b, size_t cell, bool write, Access now) {
   }
   if (now.atomic) return;  // the write of the update stands for both
   // Of several readers in one epoch that nothing orders one is kept, and that there were others.
-  if (c.read.block == now.block && c.read.epoch == now.epoch && !ordered(c.read, now)) now.several = 1;
+  if (c.read.block == now.block && c.read.epoch == now.epoch && !ordered(c.read, now))
+    now.several = c.read.several < 2 && c.read.thread / 32 == now.thread / 32 && c.read.warp_epoch == now.warp_epoch ? 1 : 2;
   c.read = now;
 }
 

@@ -17,7 +17,7 @@ struct Access {
   uint16_t epoch = 0;  // block barriers passed
   uint16_t warp_epoch = 0;
   uint16_t fences = 0;                                        // device-wide fences of the thread before it
-  uint16_t thread : 11 = 0, atomic : 1 = 0, several : 1 = 0;  // several: further threads read in the same epoch
+  uint16_t thread : 11 = 0, atomic : 1 = 0, several : 2 = 0;  // further threads read too: 1 of its warp, 2 of others
 };
 
 struct Cell {

@@ -459,7 +459,7 @@ bool ordered(const Access& before, const Access& now) {
   if (before.block == now.block) {
     if (before.epoch < now.epoch) return true;
     if (before.thread == now.thread && !before.several) return true;
-    return before.thread / 32 == now.thread / 32 && before.warp_epoch < now.warp_epoch && !before.several;
+    return before.thread / 32 == now.thread / 32 && before.warp_epoch < now.warp_epoch && before.several < 2;
   }
   const auto& passed = current->block->group->passed;
   if (const auto it = passed.find(before.block); it != passed.end() && before.epoch < it->second) return true;
