@@ -899,10 +899,14 @@ __device__ __forceinline__ int fs_peek(const int* p) {
   asm volatile("st.relaxed.gpu.s32 [%0], %1;" : : "l"(p), "r"(value) : "memory");
 }
 )"},
-    {"fs_take_ticket", R"(// Tiles go to blocks in the order in which these start: whoever waits for a tile before its own waits for a block that runs or has ended.
+    {"fs_take_ticket", R"(// Tiles go to blocks as these come for them: whoever waits for a tile before its own waits for a block that runs or has ended.
 __device__ __forceinline__ int fs_take_ticket(int* next) {
   __shared__ int ticket;
-  if (threadIdx.x == 0) ticket = atomicAdd(next, 1);
+  if (threadIdx.x == 0) {
+    int taken;
+    asm volatile("atom.relaxed.gpu.add.s32 %0, [%1], %2;" : "=r"(taken) : "l"(next), "r"(1) : "memory");
+    ticket = taken;
+  }
   __syncthreads();
   return ticket;
 }
@@ -991,7 +995,7 @@ __device__ __forceinline__ void fs_tally_digits(int* tally, unsigned* counts, in
   }
   __syncthreads();
   for (int i = threadIdx.x; i < P * 256; i += T)
-    if (counts[i] != 0) atomicAdd(&tally[i], (int)counts[i]);
+    if (counts[i] != 0) asm volatile("red.relaxed.gpu.add.s32 [%0], %1;" : : "l"(tally + i), "r"((int)counts[i]) : "memory");
 }
 )"},
     {"fs_find_turn", R"(// What the turn-th turn sorts by: the turn-th of the digits in which the n keys of a row differ, the least one where they do not.
@@ -1059,16 +1063,17 @@ __device__ __forceinline__ long long fs_sum_before(long long mine) {
 }
 )"},
     {"fs_look_back", R"(// How often a digit's value occurs in the tiles before: each posts what it holds itself, then what all up to it hold.
+// A of them are asked at a time.
 constexpr int fs_kCounted = 1 << 29, fs_kSummed = 1 << 30;
+template <int A>
 __device__ __forceinline__ int fs_look_back(const int* flags, int tile) {
-  constexpr int kAtOnce = 8;
   int sum = 0;
-  for (int last = tile - 1; last >= 0; last -= kAtOnce) {
-    int words[kAtOnce];
+  for (int last = tile - 1; last >= 0; last -= A) {
+    int words[A];
 #pragma unroll
-    for (int k = 0; k < kAtOnce; ++k) words[k] = last >= k ? fs_peek(flags + (last - k) * 256) : fs_kSummed;
+    for (int k = 0; k < A; ++k) words[k] = last >= k ? fs_peek(flags + (last - k) * 256) : fs_kSummed;
 #pragma unroll
-    for (int k = 0; k < kAtOnce; ++k) {
+    for (int k = 0; k < A; ++k) {
       while (words[k] == 0) words[k] = fs_peek(flags + (last - k) * 256);
       sum += words[k] & (fs_kCounted - 1);
       if (words[k] & fs_kSummed) return sum;
@@ -1078,7 +1083,7 @@ __device__ __forceinline__ int fs_look_back(const int* flags, int tile) {
 }
 )"},
     {"fs_place_digits", R"(// From the counts of each warp: where its keys of a digit go in the tile (`starts` plus `counts`), and from there in the row (`places`).
-template <int T>
+template <int T, int A>
 __device__ __forceinline__ void fs_place_digits(unsigned short* counts, int* starts, int* places, const int* tally, int* flags, int tile) {
   const int d = threadIdx.x;
   int own = 0;
@@ -1093,7 +1098,7 @@ __device__ __forceinline__ void fs_place_digits(unsigned short* counts, int* sta
   }
   const long long sums = fs_sum_before(d < 256 ? (long long)fs_peek(tally + d) << 32 | own : 0);
   if (d < 256) {
-    const int before = fs_look_back(flags + d, tile);
+    const int before = fs_look_back<A>(flags + d, tile);
     if (tile > 0) fs_post(flags + tile * 256 + d, (before + own) | fs_kSummed);
     starts[d] = (int)(sums & 0xffffffff);
     places[d] = (int)(sums >> 32) + before - starts[d];
@@ -1114,7 +1119,7 @@ __device__ __forceinline__ void fs_take_staged(const unsigned* staged, int at, B
 )"},
     {"fs_sort_tile", R"(// The `left` keys of a tile, I of each thread (32 apart, its warp's after each other), in the order of a digit: afterwards T apart, with
 // their places in the row. What they come from moves along.
-template <int T, int I, class B, class F>
+template <int T, int I, int A, class B, class F>
 __device__ __forceinline__ void fs_sort_tile(B (&key)[I], int (&from)[I], int (&place)[I], unsigned* staged, const int* tally, int* flags,
                                              int tile, int left, F digit_of) {
   __shared__ unsigned short counts[T / 32 * 256];
@@ -1127,7 +1132,7 @@ __device__ __forceinline__ void fs_sort_tile(B (&key)[I], int (&from)[I], int (&
 #pragma unroll
   for (int k = 0; k < I; ++k) place[k] = fs_rank_digit(first + 32 * k < left ? digit_of(key[k]) : 255, mine);
   __syncthreads();
-  fs_place_digits<T>(counts, starts, places, tally, flags, tile);
+  fs_place_digits<T, A>(counts, starts, places, tally, flags, tile);
   __syncthreads();
 #pragma unroll
   for (int k = 0; k < I; ++k) {

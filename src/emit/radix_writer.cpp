@@ -41,8 +41,8 @@ class RadixWriter : NodeWriter {
     in_u_.assign(part.nodes.size(), false);
     in_lane_.assign(part.nodes.size(), false);
     prepare();
-    for (const char* name : {"ticket", "turn", "tile", "tally", "done", "flags", "load",      "staged",    "ordered",   "now",
-                             "digit",  "key",  "from", "place", "left", "tiles", "next_keys", "next_from", "last_keys", "last_from"})
+    for (const char* name : {"ticket", "taken", "turn", "tile",  "tally", "done",  "flags",     "load",      "staged",    "ordered",  "now",
+                             "digit",  "key",   "from", "place", "left",  "tiles", "next_keys", "next_from", "last_keys", "last_from"})
       names_of_[name] = scope_.take(name);
   }
 
@@ -51,9 +51,9 @@ class RadixWriter : NodeWriter {
     write_functions();
     write_first_turn();
     write_loads_of_turn();
-    line("fs_sort_tile<" + block() + ", " + items() + ">(" + at("key") + ", " + at("from") + ", " + at("place") + ", " + at("staged") +
-         ", " + at("tally") + " + " + at("now") + ".digit * 256, " + at("flags") + ", " + at("tile") + ", " + at("left") + ", " +
-         at("digit") + ");");
+    line("fs_sort_tile<" + block() + ", " + items() + ", " + number(radix_.ahead) + ">(" + at("key") + ", " + at("from") + ", " +
+         at("place") + ", " + at("staged") + ", " + at("tally") + " + " + at("now") + ".digit * 256, " + at("flags") + ", " + at("tile") +
+         ", " + at("left") + ", " + at("digit") + ");");
     if (radix_.digits > 1) write_stores_between();
     write_results();
     return std::move(out_);
@@ -75,8 +75,9 @@ class RadixWriter : NodeWriter {
     line("// " + op_comment(graph_, line_.op) + ": " + tiles() + " tiles of a row, in turns: all digits are counted, then the keys go in");
     line("// the order of one after the other of those in which they differ.");
     line("__shared__ unsigned " + at("staged") + "[" + tile_keys() + (bytes_of(dtype_) == 8 ? " * 2" : "") + "];");
-    line("const int " + at("ticket") + " = fs_take_ticket(" + buffer(radix_.state) + ");");
     line("const int " + at("tiles") + " = (int)(" + size_text(iterations_of_rows() * Size(radix_.tiles), graph_.symbols, false) + ");");
+    open("for (int " + at("taken") + " = 0; " + at("taken") + " <= " + number(radix_.digits) + "; ++" + at("taken") + ") {");
+    line("const int " + at("ticket") + " = fs_take_ticket(" + buffer(radix_.state) + ");");
     line("const int " + at("turn") + " = " + at("ticket") + " / " + at("tiles") + ", " + at("tile") + " = " + at("ticket") + " % " +
          tiles() + ";");
     line("const " + std::string(index_type()) + " t = " + at("ticket") + " % " + at("tiles") + " / " + tiles() + ";");
@@ -119,12 +120,12 @@ class RadixWriter : NodeWriter {
          at("tile") + " * " + tile_keys() + ", " + extent() + ", [&](int p) { return " + at("ordered") + "(" + at("load") + "(p)); });");
     write_clear_flags();
     line("fs_finish_tile(" + at("done") + ");");
-    line("return;");
+    line("continue;");
     close();
     line("fs_await_tiles(" + at("done") + ", " + tiles() + ");");
     line("const fs_Turn " + at("now") + " = fs_find_turn<" + number(radix_.digits) + ">(" + at("tally") + ", " + at("turn") + " - 1, " +
          extent() + ");");
-    line("if (" + at("now") + ".digit < 0) return;");
+    line("if (" + at("now") + ".digit < 0) " + (iterations_of_rows().is(1) ? "return;" : "continue;") + "  // no digit is left");
     line("auto " + at("digit") + " = [&](" + bits() + " bits) { return (int)(" + at("ordered") + "(bits) >> 8 * " + at("now") +
          ".digit) & 255; };");
   }
@@ -185,7 +186,7 @@ class RadixWriter : NodeWriter {
     close();
     write_clear_flags();
     line("fs_finish_tile(" + at("done") + " + " + at("turn") + ");");
-    line("return;");
+    line("continue;");
     close();
   }
 
@@ -206,6 +207,7 @@ class RadixWriter : NodeWriter {
       for (NodeId n : part_.space.data_of(s.index)) roots.push_back(n);
     }
     write_nodes(roots, at("place") + "[k]", stores, {});
+    close();
     close();
   }
 

@@ -117,12 +117,13 @@ struct Sweep {
   bool cluster = false;        // they are a thread block cluster, and see each other's results; else the last one to finish merges them all
 };
 
-// A sort of rows that exceed shared memory: tiles of a row's positions go through turns, in the order of a ticket. The first turn counts
-// the values of all digits; each one after it puts the keys in the order of the next digit in which they differ. The last to act stores
-// what the part's nodes make of the results.
+// A sort of rows that exceed shared memory: tiles of a row's positions go through turns, in the order of tickets, of which each block takes
+// one for every turn. The first turn counts the values of all digits; each one after it puts the keys in the order of the next digit in
+// which they differ. The last to act stores what the part's nodes make of the results.
 struct Radix {
   int block = 256, items = 8;  // threads of a tile, and keys of each
   int digits = 1;              // of 8 bits, of a key
+  int ahead = 8;               // tiles before it that a tile asks at a time
   int64_t tiles = 1;           // of a row
   BufferId state;              // the next ticket, then of each row: counts of its digits' values, tiles that have finished each turn
   BufferId flags;              // for every second turn: how often a digit's values occur in a tile, or up to its end

@@ -106,6 +106,9 @@ Radix plan_radix(const Graph& graph, const Target& target, OpId id) {
   radix.items = tile.items;
   radix.digits = bytes_of(graph[graph[id].in[0].value].dtype);
   radix.tiles = (row_extent(graph, graph[id]).value() + tile.keys() - 1) / tile.keys();
+  // Where all tiles run at once, none finds the sum of many others at first.
+  const double tiles = static_cast<double>(radix.tiles * evaluate(rows_of(graph, id), typical_values(graph.symbols)));
+  radix.ahead = radix.tiles > 8 && tiles <= target.multiprocessors ? 32 : 8;
   return radix;
 }
 
@@ -138,7 +141,7 @@ void lower_radix(const KernelInput& input, OpId id, Radix radix, Kernel& kernel)
   turn_loads_into_results(results, here, id, part);
   merge_dims(part);
   kernel.block = radix.block;
-  part.grid = {iterations(part) * Size(radix.tiles * (radix.digits + 1)), 1};
+  part.grid = {iterations(part) * Size(radix.tiles), 1};
   line.radix = std::move(radix);
   choose_index_width(part);
   kernel.parts.push_back(std::move(part));

@@ -411,6 +411,13 @@ void run_group(Group& group) {
   }
 }
 
+bool in_shared(const Block& b, const void* address) {
+  const char* p = static_cast<const char*>(address);
+  auto holds = [p](const Buffer* buffer) { return p >= buffer->begin && p < buffer->begin + buffer->bytes; };
+  if (b.dynamic && holds(b.dynamic)) return true;
+  return std::any_of(b.shared.begin(), b.shared.end(), [&](const auto& variable) { return holds(variable.second); });
+}
+
 void acquire(Block& b, const std::shared_ptr<Release>& r) {
   if (r->block == b.serial) return;
   std::vector<std::shared_ptr<Release>>& known = b.acquired[r->block];
@@ -576,9 +583,10 @@ void emu_acquire_end(const void* address) {
 }
 
 void emu_atomic_end(const void* address) {
-  emu_acquire_end(address);
   Thread& t = *current;
   Block& b = *t.block;
+  if (in_shared(b, address)) return emu_relaxed_end();  // of the block's own threads alone
+  emu_acquire_end(address);
   // Without a fence the update orders nothing.
   const bool fenced = std::any_of(b.threads.begin(), b.threads.end(), [](const Thread& o) { return o.fences > 0; });
   if (!fenced) return;

@@ -25,6 +25,16 @@ inline __attribute__((always_inline)) void st_relaxed_gpu_s32(int* p, int value)
   *p = value;
   emu_relaxed_end();
 }
+inline __attribute__((always_inline)) void atom_relaxed_gpu_add_s32(int& before, int* p, int n) {
+  emu_atomic_begin(p);
+  before = *p;
+  *p = before + n;
+  emu_relaxed_end();
+}
+inline __attribute__((always_inline)) void red_relaxed_gpu_add_s32(int* p, int n) {
+  int before;
+  atom_relaxed_gpu_add_s32(before, p, n);
+}
 inline __attribute__((always_inline)) void ld_acquire_gpu_s32(int& value, const int* p) {
   emu_atomic_begin(p);
   value = *p;
