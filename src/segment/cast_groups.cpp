@@ -53,7 +53,7 @@ class GroupFinder {
     }
   }
 
-  static bool may_join(Role role) { return role <= Role::kScan; }
+  static bool may_join(Role role) { return role != Role::kLibrary; }
 
   void connect(OpId def, ValueId v) {
     if (!may_join(facts_.role(def))) return;

@@ -8,8 +8,8 @@
 
 namespace fusec {
 
-// Reductions and scans that compute in a group's wide type are members here; segmentation lets those leave that no schedule holds with the
-// rest.
+// Reductions, scans, sorts and scatters that compute in a group's wide type are members here; segmentation lets those leave that no
+// schedule holds with the rest.
 std::vector<CastGroup> find_cast_groups(const Facts& facts);
 
 // Bytes an element of the widest large value that v can be recomputed from without an anchor, when that is fewer than v's own; else 0.

@@ -38,6 +38,15 @@ TEST_CASE("a down-cast ends a group, and the next up-cast starts another") {
   CHECK(groups(g) == std::vector<std::set<std::string>>{{"u", "e", "d"}, {"v", "n", "y"}});
 }
 
+TEST_CASE("a sort and a scatter between casts belong to the group") {
+  const Graph g = graph(kX + R"(, {"name": "i", "dtype": "i64", "shape": [4096]})",
+                        cast("x", "f32", "u") + R"(, {"op": "sort", "in": ["u"], "out": ["v", null]}, )" +
+                            R"({"op": "scatter", "in": ["v", "i", "u"], "accumulate": "add", "out": "s"}, )" + apply("exp", R"("s")", "e") +
+                            "," + cast("e", "bf16", "d"),
+                        R"("d")");
+  CHECK(groups(g) == std::vector<std::set<std::string>>{{"u", "v", "s", "e", "d"}});
+}
+
 TEST_CASE("nested widths are one group: an inner down-cast that is still wide does not end it") {
   const Graph g = graph(kX,
                         cast("x", "f32", "u") + "," + cast("u", "f64", "v") + "," + apply("sin", R"("v")", "s") + "," +
