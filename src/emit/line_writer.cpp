@@ -28,8 +28,7 @@ Accumulator accumulator_of(OpKind kind, DType dtype) {
     default:
       a.kind = Accumulator::kSum;
   }
-  if (is_float(dtype)) a.dtype = dtype == DType::kF64 ? DType::kF64 : DType::kF32;
-  else a.dtype = dtype == DType::kI64 ? DType::kI64 : DType::kI32;  // (the low bits of a sum need no more)
+  a.dtype = scan_dtype(dtype);
   return a;
 }
 
@@ -77,7 +76,6 @@ class LineWriter : NodeWriter {
   std::string write() {
     if (kernel_.is_phase) open("{");
     if (info(op_.kind).category == OpCategory::kScan) write_scan();
-    else if (line_.run > 0) write_merge();
     else write_sort();
     if (kernel_.is_phase) close(), close();
     return std::move(out_);
@@ -134,11 +132,11 @@ class LineWriter : NodeWriter {
   }
 
   // Declares the position whose number in the op's order is p.
-  void declare_position(const std::string& p = "p") {
+  void declare_position() {
     if (!line_.position.valid()) return;
     const bool from_end = info(op_.kind).category == OpCategory::kScan && attrs_.reverse;
-    const std::string from = from_end ? extent() + " - 1 - " : line_.pieces ? "begin + " : "";
-    line("const " + type() + " " + part_.space[line_.position].name + " = " + from + p + ";");
+    const std::string from = from_end ? extent() + " - 1 - " : "";
+    line("const " + type() + " " + part_.space[line_.position].name + " = " + from + "p;");
   }
 
   void write_operand(std::vector<std::string> statements) {
@@ -153,6 +151,7 @@ class LineWriter : NodeWriter {
   // --- scans
 
   void write_scan() {
+    if (line_.chunks > 1) return write_shared_scan();
     const Accumulator a = accumulator_of(op_.kind, dtype_);
     const std::string state = state_type(a), start = start_text(a, dtype_), block = number(kernel_.block);
     const int group = line_.group;
@@ -185,6 +184,70 @@ class LineWriter : NodeWriter {
       write_results(a, result_);
       close();
     }
+    close();
+  }
+
+  // A block takes a chunk of a row. What comes before it the chunks' totals say, added up in one order whatever the timing.
+  void write_shared_scan() {
+    const Accumulator a = accumulator_of(op_.kind, dtype_);
+    const std::string state = state_type(a), start = start_text(a, dtype_), block = number(kernel_.block), warps = number(line_.group / 32);
+    const std::string chunk = scope_.take("chunk"), from = scope_.take("from"), to = scope_.take("to"), sum = scope_.take("sum");
+    const std::string totals = buffers_[line_.totals.index] + "[t * " + number(line_.chunks) + " + ";
+    write_row("blockIdx.x / " + number(line_.chunks), false);
+    line("const " + type() + " " + chunk + " = blockIdx.x % " + number(line_.chunks) + ", " + from + " = " + chunk + " * " +
+         number(line_.chunk) + ";");
+    line("const " + type() + " " + to + " = " + extent() + " - " + from + " < " + number(line_.chunk) + " ? " + extent() + " : " + from +
+         " + " + number(line_.chunk) + ";");
+    line("__shared__ " + state + " " + shared_ + "[" + warps + "];");
+    line(state + " " + total_ + " = " + start + ", " + sum + " = " + start + ";  // " + op_comment(graph_, line_.op));
+    const std::string merge = "fs_scan_block<true, " + warps + ">(" + sum + ", " + total_ + ", " + shared_ + ");";
+    if (line_.sums_chunks) {
+      open("for (" + type() + " p = " + from + " + threadIdx.x; p < " + to + "; p += " + block + ") {");
+      line(state + " " + mine_ + ";");
+      write_operand({mine_ + ".value = " + accumulated(a) + ";"});
+      line(sum + ".merge(" + mine_ + ");");
+      close();
+      line(merge);
+      line("if (threadIdx.x == 0) " + totals + chunk + "] = " + total_ + ".value;");
+      return;
+    }
+    open("for (" + type() + " i = threadIdx.x; i < " + chunk + "; i += " + block + ") {");
+    line(state + " " + mine_ + ";");
+    line(mine_ + ".value = " + totals + "i];");
+    line(sum + ".merge(" + mine_ + ");");
+    close();
+    line(merge);
+    write_turns(a, state, start, from, to);
+  }
+
+  // Neighbouring positions for each thread, several at a time.
+  void write_turns(const Accumulator& a, const std::string& state, const std::string& start, const std::string& from,
+                   const std::string& to) {
+    constexpr int kEach = 4;
+    const std::string each = number(kEach), step = number(int64_t{kernel_.block} * kEach), sum = scope_.take("sum");
+    const std::string loop = "for (int k = 0; k < " + each + "; ++k) {";
+    open("for (" + type() + " first = " + from + "; first < " + to + "; first += " + step + ") {");
+    line(state + " " + mine_ + "[" + each + "], " + sum + " = " + start + ";");
+    line("#pragma unroll");
+    open(loop);
+    line("const " + type() + " p = first + threadIdx.x * " + each + " + k;");
+    line(mine_ + "[k] = " + start + ";");
+    open("if (p < " + to + ") {");
+    write_operand({mine_ + "[k].value = " + accumulated(a) + ";"});
+    close();
+    line(sum + ".merge(" + mine_ + "[k]);");
+    close();
+    line(state + " " + result_ + " = fs_scan_block<true, " + number(line_.group / 32) + ">(" + sum + ", " + total_ + ", " + shared_ + ");");
+    line("#pragma unroll");
+    open(loop);
+    line("const " + type() + " p = first + threadIdx.x * " + each + " + k;");
+    if (!attrs_.exclusive) line(result_ + ".merge(" + mine_ + "[k]);");
+    open("if (p < " + to + ") {");
+    declare_position();
+    write_results(a, result_);
+    close();
+    if (attrs_.exclusive) line(result_ + ".merge(" + mine_ + "[k]);");
+    close();
     close();
   }
 
@@ -224,7 +287,6 @@ class LineWriter : NodeWriter {
     if (keeps) declare(storage_type(dtype_), values_);
     std::vector<std::string> statements{keys_ + "[p] = " + key_text(ref(line_.operand)) + ";"};
     if (keeps) statements.push_back(values_ + "[p] = " + (dtype_ == DType::kBool ? "(unsigned char)" : "") + ref(line_.operand) + ";");
-    if (line_.pieces) return write_piece(keeps, std::move(statements));
     const std::string barrier = by_warps ? "__syncwarp();" : "__syncthreads();", member = rows > 1 ? "threadIdx.x % 32" : "threadIdx.x";
     write_row(rows > 1 ? "blockIdx.x * " + number(rows) + " + threadIdx.x / 32" : "blockIdx.x", rows > 1);
     open("for (" + type() + " p = " + member + "; p < " + extent() + "; p += " + group + ") {");
@@ -244,67 +306,6 @@ class LineWriter : NodeWriter {
       line(place(part_.stores[k]) + " = " + (!is_value(k) ? from : (keeps ? values_ : keys_) + "[" + from + "]") + ";");
     close();
     if (loops_) line(barrier + "  // before the next row");
-  }
-
-  // A piece of a row too long for one block: its order.
-  void write_piece(bool keeps, std::vector<std::string> statements) {
-    const std::string capacity = number(line_.capacity), block = number(kernel_.block), length = scope_.take("length");
-    const std::string pieces = number((line_.extent.value() + line_.capacity - 1) / line_.capacity);
-    write_row("blockIdx.x / " + pieces, false);
-    line("const " + type() + " begin = blockIdx.x % " + pieces + " * " + capacity + ";");
-    line("const " + type() + " " + length + " = " + extent() + " - begin < " + capacity + " ? " + extent() + " - begin : " + capacity +
-         ";");
-    open("for (" + type() + " p = threadIdx.x; p < " + capacity + "; p += " + block + ") {");
-    line(order_ + "[p] = (unsigned short)p;");
-    line(keys_ + "[p] = 0;");
-    open("if (p < " + length + ") {");
-    write_operand(std::move(statements));
-    close();
-    close();
-    line("__syncthreads();");
-    line("fs_sort<" + capacity + ", " + block + ", " + descending() + ">(" + keys_ + ", " + order_ + ", (int)(" + length + "));");
-    open("for (" + type() + " p = threadIdx.x; p < " + length + "; p += " + block + ") {");
-    declare_position();
-    const std::string number_of = "(int)begin + " + order_ + "[p];";
-    for (size_t k = 0; k < part_.stores.size(); ++k)
-      line(place(part_.stores[k]) + " = " + (!is_value(k) ? number_of : keeps ? values_ + "[" + order_ + "[p]];" : keys_ + "[p];"));
-    close();
-  }
-
-  // A thread takes one element of a run to its place in what the run and its neighbour become.
-  void write_merge() {
-    const std::string t = type(), n = extent(), run = number(line_.run), both = number(2 * line_.run), element = scope_.take("element");
-    line("const " + t + " t = " + (wide() ? "(long long)" : "") + "blockIdx.x * " + number(kernel_.block) + " + threadIdx.x;");
-    line("if (t >= " + size_text(part_.grid.elems, graph_.symbols, wide()) + ") return;");
-    line("const " + t + " row = t / " + n + ", p = t % " + n + ";");
-    declare_dims(part_.dims, "row");
-    open("auto " + element + " = [&](" + t + " p) {");
-    write_operand({"return " + ref(line_.operand) + ";"});
-    indent_.resize(indent_.size() - 2);
-    line("};  // " + op_comment(graph_, line_.op));
-    line("const int *" + order_ + " = " + buffers_[line_.source.index] + " + row * " + n + ";");
-    open("{");
-    line("const " + t + " pair = p / " + both + " * " + both + ", middle = pair + " + run + " < " + n + " ? pair + " + run + " : " + n +
-         ", end = pair + " + both + " < " + n + " ? pair + " + both + " : " + n + ";");
-    line("const bool second = p >= middle;");
-    line("const int mine = " + order_ + "[p];");
-    line("const auto key = " + key_text(element + "(mine)") + ";");
-    line("const " + t + " begin = second ? pair : middle;");
-    line(t + " low = begin, high = second ? middle : end;");
-    open("while (low < high) {");
-    line("const " + t + " probe = low + (high - low) / 2;");
-    line("const int other = " + order_ + "[probe];");
-    line("if (fs_goes_before<" + descending() + ">(" + key_text(element + "(other)") + ", other, key, mine, " + n + ")) low = probe + 1;");
-    line("else high = probe;");
-    close();
-    line("const " + t + " at = p + (low - begin) - (second ? middle - pair : 0);");
-    declare_position("at");
-    for (size_t k = 0; k < part_.stores.size(); ++k) {
-      const std::string value = dtype_ == DType::kBool ? "(unsigned char)" + element + "(mine)" : element + "(mine)";
-      line((line_.results[k] == Line::kOrder || !is_topk() ? "" : "if (at < " + kept() + ") ") + place(part_.stores[k]) + " = " +
-           (is_value(k) ? value : "mine") + ";");
-    }
-    close();
   }
 
   bool is_topk() const { return op_.kind == OpKind::kTopk; }

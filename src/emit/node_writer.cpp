@@ -268,6 +268,8 @@ std::string NodeWriter::value_text(const Node& n) {
       return random_text(graph_[n.op].kind, graph_.attrs(graph_[n.op]), n.dtype, index_text(part_.space, n.index, wide()));
     case Node::kListed:
       return operands[0] + " + " + list_sum_;
+    case Node::kSorted:
+      return sorted_texts_[n.result];
     case Node::kChecked: {
       const std::string value = operands[0];
       if (!n.buffer.valid()) return "(" + std::string(index_type()) + ")" + value;

@@ -114,6 +114,7 @@ class NodeWriter {
   std::vector<bool> in_u_, in_lane_, used_later_;
   std::vector<std::string> names_;
   std::string list_sum_;                           // of the lane
+  std::string sorted_texts_[2];                    // of the results of a sort, at the position
   std::string store_condition_;                    // of every store
   static constexpr double kBoundedAngle = 131072;  // of fs_quarter_turns
   std::vector<double> bounds_;

@@ -4,6 +4,7 @@
 #include "emit/expression.h"
 #include "emit/line_writer.h"
 #include "emit/node_writer.h"
+#include "emit/radix_writer.h"
 #include "emit/rest_writer.h"
 #include "emit/row_writer.h"
 #include "emit/table.h"
@@ -260,6 +261,7 @@ class PartWriter : NodeWriter {
 
 std::string emit_part(const Graph& graph, const Kernel& kernel, const Part& part, const std::vector<std::string>& buffers,
                       const NameScope& scope, bool contract, const std::string& indent, const std::string& first_block) {
+  if (part.line && part.line->radix) return emit_radix(graph, kernel, part, buffers, scope, contract, indent);
   if (part.line) return emit_line(graph, kernel, part, buffers, scope, contract, indent);
   if (part.list && part.list->rest.valid()) return emit_rest(graph, kernel, part, buffers, scope, contract, indent);
   if (part.sweep) return emit_rows(graph, kernel, part, buffers, scope, contract, indent);

@@ -971,14 +971,6 @@ __device__ __forceinline__ A fs_scan_block(A a, A& total, A* shared) {
   return result;
 }
 )"},
-    {"fs_goes_before", R"(// NaN is greatest; of equals the lower number goes first, and numbers from n on are behind all others.
-template <bool Descending, class K>
-__device__ __forceinline__ bool fs_goes_before(K a, int i, K b, int j, int n) {
-  if (i >= n || j >= n) return i < j;
-  const bool less = a < b || (b != b && a == a), greater = b < a || (a != a && b == b);
-  return (Descending ? greater : less) || (!(Descending ? less : greater) && i < j);
-}
-)"},
     {"fs_key_before", R"(// NaN is greatest.
 template <bool Descending, class K>
 __device__ __forceinline__ bool fs_key_before(K a, K b) {
@@ -1046,22 +1038,270 @@ __device__ __forceinline__ unsigned short* fs_sort_by_merging(const K* keys, uns
   return order;
 }
 )"},
-    {"fs_sort", R"(// Sorts n of N keys with their numbers, in shared memory, by T threads: a bitonic network.
-template <int N, int T, bool Descending, class K>
-__device__ __forceinline__ void fs_sort(K* keys, unsigned short* order, int n) {
-  for (int size = 2; size <= N; size *= 2)
-    for (int step = size / 2; step > 0; step /= 2) {
-      for (int i = threadIdx.x; i < N / 2; i += T) {
-        const int low = 2 * i - (i & (step - 1)), high = low + step;
-        const K a = keys[low], b = keys[high];
-        const unsigned short of_a = order[low], of_b = order[high];
-        if (fs_goes_before<Descending>(b, of_b, a, of_a, n) == ((low & size) == 0)) {
-          keys[low] = b, keys[high] = a;
-          order[low] = of_b, order[high] = of_a;
-        }
-      }
-      __syncthreads();
+    {"fs_peek", R"(// Words that other blocks change while this one runs.
+__device__ __forceinline__ int fs_peek(const int* p) {
+  int value;
+  asm volatile("ld.relaxed.gpu.s32 %0, [%1];" : "=r"(value) : "l"(p) : "memory");
+  return value;
+}
+)"},
+    {"fs_post", R"(__device__ __forceinline__ void fs_post(int* p, int value) {
+  asm volatile("st.relaxed.gpu.s32 [%0], %1;" : : "l"(p), "r"(value) : "memory");
+}
+)"},
+    {"fs_take_ticket", R"(// Tiles go to blocks as these come for them: whoever waits for a tile before its own waits for a block that runs or has ended.
+__device__ __forceinline__ int fs_take_ticket(int* next) {
+  __shared__ int ticket;
+  if (threadIdx.x == 0) {
+    int taken;
+    asm volatile("atom.relaxed.gpu.add.s32 %0, [%1], %2;" : "=r"(taken) : "l"(next), "r"(1) : "memory");
+    ticket = taken;
+  }
+  __syncthreads();
+  return ticket;
+}
+)"},
+    {"fs_finish_tile", R"(// Counts a tile in `done`. Whoever waits for that many sees what the block has written.
+__device__ __forceinline__ void fs_finish_tile(int* done) {
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    __threadfence();
+    atomicAdd(done, 1);
+  }
+}
+)"},
+    {"fs_await_tiles", R"(// Waits until `done` counts so many.
+__device__ __forceinline__ void fs_await_tiles(const int* done, int tiles) {
+  if (threadIdx.x == 0) {
+    int finished = 0;
+    while (true) {
+      asm volatile("ld.acquire.gpu.s32 %0, [%1];" : "=r"(finished) : "l"(done) : "memory");
+      if (finished >= tiles) break;
+      __nanosleep(32);
     }
+  }
+  __syncthreads();
+}
+)"},
+    {"fs_raw", R"(// The bits of a value.
+template <class B, class V>
+__device__ __forceinline__ B fs_raw(V value) {
+  B bits = 0;
+  memcpy(&bits, &value, sizeof value);
+  return bits;
+}
+)"},
+    {"fs_value", R"(// The value of such bits.
+template <class V, class B>
+__device__ __forceinline__ V fs_value(B bits) {
+  V value;
+  memcpy(&value, &bits, sizeof value);
+  return value;
+}
+)"},
+    {"fs_ordered_integer", R"(// Bits of N-bit values as unsigned numbers that are in the order of the values.
+template <int N, class B>
+__device__ __forceinline__ B fs_ordered_integer(B bits) { return bits ^ (B)1 << (N - 1); }
+)"},
+    {"fs_ordered_float", R"(// Bits of N-bit values as unsigned numbers that are in the order of the values.
+// NaN, above `infinity`, is greatest, and -0 is +0.
+template <int N, class B>
+__device__ __forceinline__ B fs_ordered_float(B bits, B infinity) {
+  const B sign = (B)1 << (N - 1), magnitude = bits & (sign - 1);
+  if (magnitude > infinity) return sign | (sign - 1);
+  if (magnitude == 0) return sign;
+  return bits & sign ? sign - 1 - magnitude : bits | sign;
+}
+)"},
+    {"fs_tally_digits", R"(// Counts the values of all P digits of a tile's keys in `tally`. A digit that a warp's keys share takes one update.
+template <int P, int T, int I, class F>
+__device__ __forceinline__ void fs_tally_digits(int* tally, unsigned* counts, int begin, int n, F key_at) {
+  for (int i = threadIdx.x; i < P * 256; i += T) counts[i] = 0;
+  __syncthreads();
+  using B = decltype(key_at(0));
+  B key[I], any = 0, all = ~(B)0;
+  int mine = 0;
+#pragma unroll
+  for (int k = 0; k < I; ++k) {
+    const int p = begin + k * T + threadIdx.x;
+    key[k] = p < n ? key_at(p) : 0;
+    if (p < n) any |= key[k], all &= key[k], ++mine;
+  }
+#pragma unroll
+  for (int flip = 1; flip < 32; flip *= 2) {
+    any |= __shfl_xor_sync(0xffffffffu, any, flip);
+    all &= __shfl_xor_sync(0xffffffffu, all, flip);
+    mine += __shfl_xor_sync(0xffffffffu, mine, flip);
+  }
+#pragma unroll
+  for (int d = 0; d < P; ++d) {
+    if (((any ^ all) >> 8 * d & 255) == 0) {
+      if (threadIdx.x % 32 == 0 && mine > 0) atomicAdd(&counts[d * 256 + (int)(all >> 8 * d & 255)], (unsigned)mine);
+      continue;
+    }
+#pragma unroll
+    for (int k = 0; k < I; ++k)
+      if (begin + k * T + (int)threadIdx.x < n) atomicAdd(&counts[d * 256 + (int)(key[k] >> 8 * d & 255)], 1u);
+  }
+  __syncthreads();
+  for (int i = threadIdx.x; i < P * 256; i += T)
+    if (counts[i] != 0) asm volatile("red.relaxed.gpu.add.s32 [%0], %1;" : : "l"(tally + i), "r"((int)counts[i]) : "memory");
+}
+)"},
+    {"fs_find_turn", R"(// What the turn-th turn sorts by: the turn-th of the digits in which the n keys of a row differ, the least one where they do not.
+struct fs_Turn {
+  int digit = -1;  // none is left
+  bool last = false;
+};
+template <int P>
+__device__ __forceinline__ fs_Turn fs_find_turn(const int* tally, int turn, int n) {
+  __shared__ int shared_by_all;
+  if (threadIdx.x == 0) shared_by_all = 0;
+  __syncthreads();
+  int mine = 0;
+  if (threadIdx.x < 256) {
+#pragma unroll
+    for (int d = 0; d < P; ++d)
+      if (fs_peek(tally + d * 256 + threadIdx.x) == n) mine |= 1 << d;
+  }
+  if (mine != 0) atomicOr(&shared_by_all, mine);
+  __syncthreads();
+  int differ = ~shared_by_all & ((1 << P) - 1);
+  if (differ == 0) differ = 1;
+  fs_Turn found;
+#pragma unroll
+  for (int d = 0; d < P; ++d)
+    if ((differ >> d & 1) && turn-- == 0) found.digit = d, found.last = differ >> d == 1;
+  return found;
+}
+)"},
+    {"fs_rank_digit", R"(// How many keys of the warp had this digit before the lane's one; `counts`, of its digits, takes in those of the 32 lanes.
+__device__ __forceinline__ int fs_rank_digit(int digit, unsigned short* counts) {
+  unsigned same = 0xffffffffu;
+#pragma unroll
+  for (int bit = 0; bit < 8; ++bit) {
+    const unsigned with = __ballot_sync(0xffffffffu, digit >> bit & 1);
+    same &= digit >> bit & 1 ? with : ~with;
+  }
+  const int lane = threadIdx.x % 32, last = 31 - __clz(same);
+  int before = 0;
+  if (lane == last) {
+    before = counts[digit];
+    counts[digit] = (unsigned short)(before + __popc(same));
+  }
+  __syncwarp();  // before the next lane that counts this digit
+  return __shfl_sync(0xffffffffu, before, last) + __popc(same & ((1u << lane) - 1));
+}
+)"},
+    {"fs_sum_before", R"(// The sum of what the threads before, of the first 256, have.
+__device__ __forceinline__ long long fs_sum_before(long long mine) {
+  __shared__ long long sums[8];
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  long long sum = mine;
+#pragma unroll
+  for (int from = 1; from < 32; from *= 2) {
+    const long long before = __shfl_up_sync(0xffffffffu, sum, from);
+    if (lane >= from) sum += before;
+  }
+  if (lane == 31 && warp < 8) sums[warp] = sum;
+  __syncthreads();
+  sum -= mine;
+#pragma unroll
+  for (int w = 0; w < 8; ++w)
+    if (w < warp) sum += sums[w];
+  return sum;
+}
+)"},
+    {"fs_look_back", R"(// How often a digit's value occurs in the tiles before: each posts what it holds itself, then what all up to it hold.
+// A of them are asked at a time.
+constexpr int fs_kCounted = 1 << 29, fs_kSummed = 1 << 30;
+template <int A>
+__device__ __forceinline__ int fs_look_back(const int* flags, int tile) {
+  int sum = 0;
+  for (int last = tile - 1; last >= 0; last -= A) {
+    int words[A];
+#pragma unroll
+    for (int k = 0; k < A; ++k) words[k] = last >= k ? fs_peek(flags + (last - k) * 256) : fs_kSummed;
+#pragma unroll
+    for (int k = 0; k < A; ++k) {
+      while (words[k] == 0) words[k] = fs_peek(flags + (last - k) * 256);
+      sum += words[k] & (fs_kCounted - 1);
+      if (words[k] & fs_kSummed) return sum;
+    }
+  }
+  return sum;
+}
+)"},
+    {"fs_place_digits", R"(// From the counts of each warp: where its keys of a digit go in the tile (`starts` plus `counts`), and from there in the row (`places`).
+template <int T, int A>
+__device__ __forceinline__ void fs_place_digits(unsigned short* counts, int* starts, int* places, const int* tally, int* flags, int tile) {
+  const int d = threadIdx.x;
+  int own = 0;
+  if (d < 256) {
+#pragma unroll
+    for (int w = 0; w < T / 32; ++w) {
+      const int of_warp = counts[w * 256 + d];
+      counts[w * 256 + d] = (unsigned short)own;
+      own += of_warp;
+    }
+    fs_post(flags + tile * 256 + d, own | (tile == 0 ? fs_kSummed : fs_kCounted));
+  }
+  const long long sums = fs_sum_before(d < 256 ? (long long)fs_peek(tally + d) << 32 | own : 0);
+  if (d < 256) {
+    const int before = fs_look_back<A>(flags + d, tile);
+    if (tile > 0) fs_post(flags + tile * 256 + d, (before + own) | fs_kSummed);
+    starts[d] = (int)(sums & 0xffffffff);
+    places[d] = (int)(sums >> 32) + before - starts[d];
+  }
+}
+)"},
+    {"fs_stage", R"(// A key among N in shared memory, word by word.
+template <int N, class B>
+__device__ __forceinline__ void fs_stage(unsigned* staged, int at, B key) {
+  staged[at] = (unsigned)key;
+  if constexpr (sizeof(B) == 8) staged[N + at] = (unsigned)(key >> 32);
+}
+template <int N, class B>
+__device__ __forceinline__ void fs_take_staged(const unsigned* staged, int at, B& key) {
+  key = staged[at];
+  if constexpr (sizeof(B) == 8) key |= (B)staged[N + at] << 32;
+}
+)"},
+    {"fs_sort_tile", R"(// The `left` keys of a tile, I of each thread (32 apart, its warp's after each other), in the order of a digit: afterwards T apart, with
+// their places in the row. What they come from moves along.
+template <int T, int I, int A, class B, class F>
+__device__ __forceinline__ void fs_sort_tile(B (&key)[I], int (&from)[I], int (&place)[I], unsigned* staged, const int* tally, int* flags,
+                                             int tile, int left, F digit_of) {
+  __shared__ unsigned short counts[T / 32 * 256];
+  __shared__ int starts[256];
+  __shared__ int places[256];
+  const int first = threadIdx.x / 32 * (32 * I) + threadIdx.x % 32;
+  unsigned short* const mine = counts + threadIdx.x / 32 * 256;
+  for (int i = threadIdx.x % 32; i < 256; i += 32) mine[i] = 0;
+  __syncwarp();
+#pragma unroll
+  for (int k = 0; k < I; ++k) place[k] = fs_rank_digit(first + 32 * k < left ? digit_of(key[k]) : 255, mine);
+  __syncthreads();
+  fs_place_digits<T, A>(counts, starts, places, tally, flags, tile);
+  __syncthreads();
+#pragma unroll
+  for (int k = 0; k < I; ++k) {
+    const int digit = first + 32 * k < left ? digit_of(key[k]) : 255;
+    place[k] += starts[digit] + mine[digit];
+    fs_stage<T * I>(staged, place[k], key[k]);
+  }
+  __syncthreads();
+#pragma unroll
+  for (int k = 0; k < I; ++k) fs_take_staged<T * I>(staged, k * T + threadIdx.x, key[k]);
+  __syncthreads();
+#pragma unroll
+  for (int k = 0; k < I; ++k) {
+    staged[place[k]] = (unsigned)from[k];
+    place[k] = places[digit_of(key[k])] + k * T + (int)threadIdx.x;
+  }
+  __syncthreads();
+#pragma unroll
+  for (int k = 0; k < I; ++k) from[k] = (int)staged[k * T + threadIdx.x];
 }
 )"},
     {"fs_merge_lanes", R"(// Merges the states of G neighbouring lanes; all of them get the first one's result.

@@ -31,13 +31,21 @@ inline OpId sort_behind(const Graph& graph, ValueId index) {
   return is_order ? id : OpId();
 }
 
+// True for each number from 0 to below the extent once, along `dim`: what a sort gives as its order, and the inverse of such a value.
+bool is_permutation(const Graph& graph, ValueId value, size_t dim);
+
+// True for plain stores to every element, one to each: nothing is left of what they start from.
+bool stores_permutation(const Graph& graph, const Op& op);
+
 // True where every index is known to lie in [0, extent).
 inline bool lies_within(const Graph& graph, ValueId index, const Size& extent) {
+  auto fits = [&](const Size& n) { return n == extent || (n.is_constant() && extent.is_constant() && n.value() <= extent.value()); };
+  for (size_t d = 0; d < graph[index].shape.size(); ++d)
+    if (is_permutation(graph, index, d) && fits(graph[index].shape[d])) return true;
   const OpId id = sort_behind(graph, index);
   if (!id.valid()) return false;
   const Shape& shape = graph[graph[id].in[0].value].shape;
-  const Size& highest = shape.empty() ? Size(1) : shape[static_cast<size_t>(graph.attrs(graph[id]).dim)];
-  return highest == extent || (highest.is_constant() && extent.is_constant() && highest.value() <= extent.value());
+  return fits(shape.empty() ? Size(1) : shape[static_cast<size_t>(graph.attrs(graph[id]).dim)]);
 }
 
 // True where the updates' positions along `dim` are an order of a sort: no two of them are one.
@@ -48,17 +56,9 @@ inline bool follows_an_order(const Graph& graph, const Op& op) {
   return graph[graph[sort].in[0].value].shape.empty() || graph.attrs(graph[sort]).dim == dim;
 }
 
-// True where exactly one update goes to each element.
-inline bool updates_all_once(const Graph& graph, const Op& op) {
-  const OpId sort = sort_behind(graph, op.in[1].value);
-  if (!sort.valid() || graph[sort].kind == OpKind::kTopk || !follows_an_order(graph, op)) return false;
-  const Shape &x = graph[op.in[0].value].shape, &index = graph[op.in[1].value].shape;
-  if (op.kind == OpKind::kScatter) return x == index;
-  return x.empty() || x[static_cast<size_t>(graph.attrs(op).dim)] == index[0];
-}
-
 // At most one update goes to an element, as far as the graph shows.
 inline bool updates_once(const Graph& graph, const Op& op) {
+  if (stores_permutation(graph, op)) return true;
   const Size along = updates_of_one(graph, op);
   if (along.is(0) || along.is(1) || follows_an_order(graph, op)) return true;
   const OpId index = graph[op.in[1].value].def;

@@ -42,6 +42,11 @@ DType accumulator_dtype(OpKind kind, DType operand, DType result) {
   return selects && of != DType::kI64 ? DType::kI32 : DType::kI64;
 }
 
+DType scan_dtype(DType operand) {
+  if (is_float(operand)) return operand == DType::kF64 ? DType::kF64 : DType::kF32;
+  return operand == DType::kI64 ? DType::kI64 : DType::kI32;  // (the low bits of a sum need no more)
+}
+
 int state_bytes(const Accumulator& a) {
   const int value = bytes_of(a.dtype);
   switch (a.kind) {

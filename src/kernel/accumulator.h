@@ -35,6 +35,8 @@ struct Accumulator {
 // The kind that computes a reduction, and the dtype in which it accumulates an operand for a result.
 Accumulator::Kind accumulator_kind(OpKind kind);
 DType accumulator_dtype(OpKind kind, DType operand, DType result);
+// The dtype in which a scan accumulates.
+DType scan_dtype(DType operand);
 // Bytes of a state, and its name and fields in the emitted text.
 int state_bytes(const Accumulator& accumulator);
 

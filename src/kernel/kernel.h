@@ -1,6 +1,7 @@
 // The kernel IR: what one CUDA kernel computes and how its iteration spaces are spread over blocks, threads, and vector lanes.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,7 @@ struct Node {
     kItem,      // an update that a list names
     kListed,    // in[0] + Σ in[1] over the first in[2] updates in the row's slots, buffer[index]…, + the rest
     kReduce,    // result `result` of reduction `op`: accumulator `accumulator`, after its sweep
+    kSorted,    // result `result` of the part's sort, at the position
   } kind = kConstant;
   DType dtype = DType::kF32;
   OpId op;
@@ -117,6 +119,20 @@ struct Sweep {
   bool cluster = false;        // they are a thread block cluster, and see each other's results; else the last one to finish merges them all
 };
 
+// A sort of rows that exceed shared memory: tiles of a row's positions go through turns, in the order of tickets, of which each block takes
+// one for every turn. The first turn counts the values of all digits; each one after it puts the keys in the order of the next digit in
+// which they differ. The last to act stores what the part's nodes make of the results.
+struct Radix {
+  int block = 256, items = 8;  // threads of a tile, and keys of each
+  int digits = 1;              // of 8 bits, of a key
+  int ahead = 8;               // tiles before it that a tile asks at a time
+  int64_t tiles = 1;           // of a row
+  BufferId state;              // the next ticket, then of each row: counts of its digits' values, tiles that have finished each turn
+  BufferId flags;              // for every second turn: how often a digit's values occur in a tile, or up to its end
+  BufferId keys[2], from[2];   // between turns: the values, and their positions in the row; of as many as the turns need
+  int64_t state_words() const { return int64_t{digits} * 256 + digits + 1; }  // of a row
+};
+
 // A scan or a sort. The part's `dims` are rows, each of `extent` positions; its stores hold what the op gives at a position.
 struct Line {
   OpId op;
@@ -126,15 +142,15 @@ struct Line {
   bool across = false;            // scans: a thread takes a row, and its neighbours take neighbouring rows
   int group = 1;                  // threads of a row
   int capacity = 1;               // sorts: positions that shared memory holds, a power of two
-  std::vector<uint32_t> results;  // of the op, by store; kOrder: the element that stands here, between the launches of a long sort
-  static constexpr uint32_t kOrder = 2;
-  // Sorts of rows that exceed shared memory: first pieces of `capacity` each, then pairs of runs of length `run` become one.
-  bool pieces = false;
-  int64_t run = 0;
-  BufferId source;  // the order before
+  std::vector<uint32_t> results;  // of the op, by store; a long sort's stores have nodes for them
+  std::optional<Radix> radix;
+  // Scans of few long rows: blocks share a row, `chunk` positions each. A first launch leaves what each chunk gives by itself in `totals`.
+  int64_t chunks = 1, chunk = 0;
+  BufferId totals;
+  bool sums_chunks = false;  // it is the first launch
   // Whole rows are sorted by counting what goes before each key, longer ones in runs of 32 that are then merged.
-  bool counts() const { return !pieces && run == 0 && capacity <= 128; }
-  bool merges() const { return !pieces && run == 0 && capacity > 128; }
+  bool counts() const { return !radix && capacity <= 128; }
+  bool merges() const { return !radix && capacity > 128; }
 };
 
 // Updates of a small target: each block applies them to a table of its own in shared memory, and that to the target at the end.

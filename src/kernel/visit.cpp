@@ -155,6 +155,7 @@ int64_t node_cost(const Graph& graph, const Node& node) {
     case Node::kScalar:
     case Node::kConstant:
     case Node::kItem:
+    case Node::kSorted:
       return 0;
     case Node::kLoad:
       return 4;

@@ -29,7 +29,7 @@ bool can_be_phase(const Part& part) {
   if (part.tile || part.table || part.list || !part.grid.elems.is_constant() || !iterations(part).is_constant()) return false;
   if (std::any_of(part.stores.begin(), part.stores.end(), [](const Store& s) { return s.claim.has_value(); })) return false;
   if (part.nodes.size() > kMostNodes) return false;
-  if (part.line && (part.line->pieces || part.line->run > 0 || !part.line->extent.is_constant())) return false;
+  if (part.line && (part.line->radix || part.line->chunks > 1 || !part.line->extent.is_constant())) return false;
   if (!part.sweep) return true;
   const Sweep& sweep = *part.sweep;
   return sweep.split == 1 && !sweep.cluster && sweep.columns.empty() && sweep.staged.empty() && iterations(part, sweep.dims).is_constant();

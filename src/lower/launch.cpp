@@ -19,7 +19,14 @@ void for_each_buffer(PartType& part, F&& f) {
   }
   if (part.list && part.list->rest.valid()) f(part.list->rest);
   if (part.list && part.list->sums.valid()) f(part.list->sums);
-  if (part.line && part.line->source.valid()) f(part.line->source);
+  if (part.line && part.line->totals.valid()) f(part.line->totals);
+  if (part.line && part.line->radix) {
+    auto& radix = *part.line->radix;
+    f(radix.state), f(radix.flags);
+    for (auto* pair : {&radix.keys, &radix.from})
+      for (auto& b : *pair)
+        if (b.valid()) f(b);
+  }
   if (!part.sweep) return;
   for (auto& a : part.sweep->accumulators)
     if (a.partials.valid()) f(a.partials);
@@ -115,7 +122,12 @@ Launch launch_of(const Graph& graph, const Kernel& kernel) {
     if (largest->sweep->split > 1) launch.schedule.emplace_back("blocks_per_row", largest->sweep->split);
   }
   if (kernel.parts.size() > 1) launch.schedule.emplace_back("parts", static_cast<int64_t>(kernel.parts.size()));
-  if (largest->line) launch.schedule.emplace_back("threads_per_row", largest->line->group);
+  if (largest->line && !largest->line->radix) launch.schedule.emplace_back("threads_per_row", largest->line->group);
+  if (largest->line && largest->line->chunks > 1) launch.schedule.emplace_back("blocks_per_row", largest->line->chunks);
+  if (largest->line && largest->line->radix) {
+    launch.schedule.emplace_back("radix_tiles_per_row", largest->line->radix->tiles);
+    launch.schedule.emplace_back("radix_digits", largest->line->radix->digits);
+  }
   if (largest->table) {
     launch.schedule.emplace_back("scatter_tables", largest->grid.elems.value() / largest->table->slices);
     launch.schedule.emplace_back("blocks_per_table", largest->table->slices);

@@ -13,20 +13,6 @@ namespace {
 constexpr int kBlock = 256, kSortBlock = 128;
 constexpr int64_t kManyRows = 1024;  // that keep all multiprocessors busy, a warp each
 
-// One variable for each dim of more than one position, those of the row apart.
-std::vector<Index> make_indices(Part& part, const Shape& shape, size_t dim) {
-  std::vector<Index> indices;
-  for (size_t d = 0; d < shape.size(); ++d) {
-    indices.emplace_back();
-    if (shape[d].is(1)) continue;
-    const AtomId v = part.space.add_variable("i" + std::to_string(d), shape[d], false);
-    indices.back() = part.space.variable(v);
-    if (d == dim) part.line->position = v;
-    else part.dims.push_back(v);
-  }
-  return indices;
-}
-
 // A thread for each row where that makes neighbours touch neighbouring elements, unless few threads would take many turns.
 bool goes_across(const Part& part) {
   const Index& index = part.stores[0].index;
@@ -47,51 +33,65 @@ void schedule_scan(bool in_order, Part& part, Kernel& kernel) {
   part.grid = {iterations(part), kernel.block / line.group};
 }
 
-void schedule_sort(const Graph& graph, const std::optional<SortStep>& step, Part& part, Kernel& kernel) {
+void share_rows(const ScanChunks& chunks, Part& part, Kernel& kernel) {
   Line& line = *part.line;
-  const int64_t longest = std::min(part.space.highest(Index(line.extent)), step ? kBlockSortedRow : kMaxSortedRow);
+  line.group = kernel.block = kBlock;
+  line.chunks = chunks.count;
+  line.chunk = chunks.elems;
+  line.totals = chunks.totals;
+  line.sums_chunks = chunks.first;
+  part.grid = {iterations(part) * Size(chunks.count), 1};
+}
+
+void schedule_sort(const Graph& graph, Part& part, Kernel& kernel) {
+  Line& line = *part.line;
+  const int64_t longest = part.space.highest(Index(line.extent));
   FUSEC_CHECK(longest <= kBlockSortedRow, "a row that is too long for '" + graph.name_of(line.op) + "'");
   line.capacity = 2;
   while (line.capacity < longest) line.capacity *= 2;
-  kernel.block = line.group = std::clamp(step ? line.capacity / 2 : line.capacity, 32, 512);
+  kernel.block = line.group = std::clamp(line.capacity, 32, 512);
   part.grid = {iterations(part), 1};
-  if (!step) {
-    const bool many = !part.grid.elems.is_constant() || part.grid.elems.value() >= kManyRows;
-    if (line.counts() && (line.capacity <= 32 || many)) {
-      line.group = 32, kernel.block = kSortBlock;
-      part.grid.per_block = kSortBlock / 32;
-    }
-    return;
+  const bool many = !part.grid.elems.is_constant() || part.grid.elems.value() >= kManyRows;
+  if (line.counts() && (line.capacity <= 32 || many)) {
+    line.group = 32, kernel.block = kSortBlock;
+    part.grid.per_block = kSortBlock / 32;
   }
-  line.pieces = step->run == 0;
-  line.run = step->run;
-  line.source = step->source;
-  if (line.pieces) part.grid.elems *= Size((line.extent.value() + line.capacity - 1) / line.capacity);
-  else kernel.block = kBlock, line.group = 1, part.grid = {iterations(part) * line.extent, kBlock};
-}
-
-// The order of a long row between launches: row by row.
-void add_order_store(BufferId target, Part& part) {
-  Store store;
-  store.buffer = target;
-  store.value = part.line->operand;
-  for (AtomId v : part.dims) store.index = store.index * part.space.extent(v) + part.space.variable(v);
-  store.index = store.index * part.line->extent + part.space.variable(part.line->position);
-  part.stores.push_back(std::move(store));
-  part.line->results.push_back(Line::kOrder);
 }
 
 }  // namespace
 
-bool needs_merges(const Graph& graph, OpId id) {
+ScanChunks plan_chunks(const Graph& graph, const Target& target, OpId id) {
+  constexpr int64_t kChunk = 4096;    // positions at least
+  constexpr int64_t kBlocksEach = 4;  // of a multiprocessor
   const Op& op = graph[id];
   const Shape& shape = graph[op.in[0].value].shape;
-  if (info(op.kind).category != OpCategory::kSort || shape.empty()) return false;
+  ScanChunks chunks;
+  if (info(op.kind).category != OpCategory::kScan || shape.empty()) return chunks;
   const Size& extent = shape[static_cast<size_t>(graph.attrs(op).dim)];
-  return extent.is_constant() && extent.value() > kBlockSortedRow;
+  if (!extent.is_constant() || extent.value() < 2 * kChunk) return chunks;
+  const int64_t elems = evaluate(element_count(shape), typical_values(graph.symbols)), rows = std::max<int64_t>(elems / extent.value(), 1);
+  if (rows >= target.multiprocessors) return chunks;
+  chunks.elems =
+      std::max((extent.value() + target.multiprocessors * kBlocksEach / rows - 1) / (target.multiprocessors * kBlocksEach / rows), kChunk);
+  chunks.elems = (chunks.elems + kChunk - 1) / kChunk * kChunk;
+  chunks.count = (extent.value() + chunks.elems - 1) / chunks.elems;
+  return chunks;
 }
 
-void lower_line(const KernelInput& input, OpId id, Kernel& kernel, const std::optional<SortStep>& step) {
+std::vector<Index> line_indices(Part& part, const Shape& shape, size_t dim) {
+  std::vector<Index> indices;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    indices.emplace_back();
+    if (shape[d].is(1)) continue;
+    const AtomId v = part.space.add_variable("i" + std::to_string(d), shape[d], false);
+    indices.back() = part.space.variable(v);
+    if (d == dim) part.line->position = v;
+    else part.dims.push_back(v);
+  }
+  return indices;
+}
+
+void lower_line(const KernelInput& input, OpId id, const ScanChunks& chunks, Kernel& kernel) {
   const Op& op = input.graph[id];
   const ValueId x = op.in[0].value;
   const Shape& shape = input.graph[x].shape;
@@ -102,7 +102,7 @@ void lower_line(const KernelInput& input, OpId id, Kernel& kernel, const std::op
   part.line->op = id;
   const size_t dim = static_cast<size_t>(input.graph.attrs(op).dim);
   part.line->extent = shape.empty() ? Size(1) : shape[dim];
-  const std::vector<Index> indices = make_indices(part, shape, dim);
+  const std::vector<Index> indices = line_indices(part, shape, dim);
   Tracer tracer(input.graph, input.computed, input.place, input.check, part);
   part.line->operand = tracer.value_at(x, indices);
   for (const KernelInput::Stored& stored : input.stores) {
@@ -111,12 +111,12 @@ void lower_line(const KernelInput& input, OpId id, Kernel& kernel, const std::op
     part.stores.push_back(std::move(store));
     part.line->results.push_back(stored.value == op.out[0] ? 0 : 1);
   }
-  if (step && step->target.valid()) add_order_store(step->target, part);
   merge_dims(part);
   constexpr int64_t kLongRow = 4096;
   const bool is_short = part.line->extent.is_constant() && part.line->extent.value() <= kLongRow;
-  if (is_scan) schedule_scan(op.kind == OpKind::kCumprod && is_float(input.graph[x].dtype) && is_short, part, kernel);
-  else schedule_sort(input.graph, step, part, kernel);
+  if (chunks.count > 1) share_rows(chunks, part, kernel);
+  else if (is_scan) schedule_scan(op.kind == OpKind::kCumprod && is_float(input.graph[x].dtype) && is_short, part, kernel);
+  else schedule_sort(input.graph, part, kernel);
   choose_index_width(part);
   kernel.parts.push_back(std::move(part));
 }

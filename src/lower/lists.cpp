@@ -20,20 +20,6 @@ int64_t elems_of(const Graph& graph, const Op& op) { return element_count(graph[
 int64_t row_elems(const Graph& graph, const Op& op) { return elems_of(graph, op) / rows_of(graph, op); }
 int64_t updates_of(const Graph& graph, const Op& op) { return updates_of_one(graph, op).value(); }
 
-void add_zeros(BufferId buffer, const Size& extent, Part part, Kernel& kernel) {
-  const AtomId i = part.space.add_variable("i0", extent);
-  part.dims = {i};
-  Node zero;
-  zero.dtype = DType::kI32;
-  zero.constant = Literal{int64_t{0}};
-  Store store;
-  store.buffer = buffer;
-  store.index = part.space.variable(i);
-  store.value = part.nodes.push(std::move(zero));
-  part.stores.push_back(std::move(store));
-  kernel.parts.push_back(std::move(part));
-}
-
 }  // namespace
 
 bool can_list(const Graph& graph, OpId id) {

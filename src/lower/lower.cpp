@@ -15,8 +15,10 @@
 #include "lower/online.h"
 #include "lower/phases.h"
 #include "lower/pointwise.h"
+#include "lower/radix.h"
 #include "lower/rows.h"
 #include "lower/scatter.h"
+#include "lower/schedule.h"
 #include "lower/workspace.h"
 #include "support/check.h"
 
@@ -112,7 +114,7 @@ class Lowering {
     const size_t first = kernels_.size();
     std::vector<Destination> wanted = destinations_of(id, roots_of(id, segment));
     for (OpId op : ops_before(computed, wanted))
-      if (is_stage(graph_[op].kind)) lower_stage(id, segment, computed, op, wanted);
+      if (is_stage(graph_[op].kind) && is_computed(computed, op)) lower_stage(id, segment, computed, op, wanted);
     const bool staged = std::any_of(segment.ops.begin(), segment.ops.end(), [&](OpId op) { return is_stage(graph_[op].kind); });
     if (!staged && lower_columns(id, segment, computed, wanted)) wanted.clear();
     lower_values(id, computed, std::move(wanted));
@@ -191,51 +193,141 @@ class Lowering {
   }
 
   void lower_line_stage(uint32_t id, IdVec<ValueId, bool>& computed, OpId op, std::vector<Destination>& wanted) {
+    if (sorts_by_digits(graph_, op)) return lower_long_sort(id, computed, op, wanted);
+    ScanChunks chunks = plan_chunks(graph_, target_, op);
+    if (chunks.count > 1) store_unless_cheap(id, computed, graph_[op].in[0].value, wanted);
     std::vector<Destination> own;
     for (ValueId v : graph_[op].out)
       if (v.valid()) take(id, wanted, v, own);
-    if (needs_merges(graph_, op)) {
-      lower_long_sort(id, computed, op, wanted, own);
-    } else {
+    const KernelArg totals = chunks.count > 1 ? new_workspace(chunk_totals_bytes(op, chunks), id, id) : KernelArg{};
+    for (chunks.first = chunks.count > 1;; chunks.first = false) {
       Draft draft;
       draft.kernel.segment = id;
-      lower_line(input_for(id, computed, draft, own), op, draft.kernel);
+      const KernelInput input = input_for(id, computed, draft, chunks.first ? std::vector<Destination>{} : own);
+      if (chunks.count > 1) {
+        const Value& x = graph_[graph_[op].in[0].value];
+        Buffer b{totals, scan_dtype(x.dtype), "totals"};
+        b.read = !chunks.first, b.written = chunks.first;
+        chunks.totals = draft.kernel.buffers.push(std::move(b));
+      }
+      lower_line(input, op, chunks, draft.kernel);
       add_kernel(std::move(draft.kernel));
+      if (!chunks.first) break;
     }
     for (const Destination& d : own) computed[d.value] = false;
   }
 
-  // Pieces of the rows are sorted, then merged in pairs; between the launches the order alone is in memory.
-  void lower_long_sort(uint32_t id, IdVec<ValueId, bool>& computed, OpId op, std::vector<Destination>& wanted,
-                       const std::vector<Destination>& results) {
+  bool is_computed(const IdVec<ValueId, bool>& computed, OpId op) const {
+    return std::any_of(graph_[op].out.begin(), graph_[op].out.end(), [&](ValueId v) { return v.valid() && computed[v]; });
+  }
+
+  // Counters are cleared, then one kernel sorts, and stores what it can make of its results at their own positions.
+  void lower_long_sort(uint32_t id, IdVec<ValueId, bool>& computed, OpId op, std::vector<Destination>& wanted) {
     const ValueId x = graph_[op].in[0].value;
-    const Shape& shape = graph_[x].shape;
-    const int64_t extent = shape[static_cast<size_t>(graph_.attrs(graph_[op]).dim)].value();
-    if (computed[x]) {  // read again by every launch
-      std::vector<Destination> own;
-      take(id, wanted, x, own);
-      lower_values(id, computed, std::move(own));
-      computed[x] = false;
+    store_unless_cheap(id, computed, x, wanted);
+    std::vector<Destination> own;
+    for (const Destination& d : wanted)
+      if (follows_in_place(computed, d.value, op)) own.push_back(d);
+    std::erase_if(wanted, [&](const Destination& d) {
+      return std::any_of(own.begin(), own.end(), [&](const Destination& o) { return o.value == d.value; });
+    });
+    IdVec<ValueId, bool> after = computed;
+    for (const Destination& d : own) after[d.value] = false;
+    for (ValueId v : graph_[op].out)
+      if (v.valid() && after[v] && is_read(after, wanted, v)) own.push_back(workspace_for(id, v));
+    const Radix radix = plan_radix(graph_, target_, op);
+    const Size word(bytes_of(DType::kI32));
+    const KernelArg state = new_workspace(radix_state_words(graph_, op, radix) * word, id, id);
+    auto buffer = [](Draft& draft, const KernelArg& arg, DType dtype, const char* name) {
+      Buffer b{arg, dtype, name};
+      b.read = b.written = true;
+      return draft.kernel.buffers.push(std::move(b));
+    };
+    Draft clear;
+    clear.kernel.segment = id;
+    add_zeros(buffer(clear, state, DType::kI32, "state"), radix_state_words(graph_, op, radix), Part(graph_.symbols), clear.kernel);
+    schedule_parts(graph_, target_, clear.kernel);
+    add_kernel(std::move(clear.kernel));
+    Draft draft;
+    draft.kernel.segment = id;
+    const KernelInput input = input_for(id, computed, draft, own);
+    Radix placed = radix;
+    placed.state = buffer(draft, state, DType::kI32, "state");
+    placed.flags = buffer(draft, new_workspace(radix_flag_words(graph_, op, radix) * word, id, id), DType::kI32, "flags");
+    const Size elems = element_count(graph_[x].shape);
+    for (int i = 0; i < radix_buffers(radix); ++i) {
+      const DType key = graph_[x].dtype;
+      placed.keys[i] = buffer(draft, new_workspace(elems * Size(bytes_of(key)), id, id), key, "keys");
+      placed.from[i] = buffer(draft, new_workspace(elems * word, id, id), DType::kI32, "from");
     }
-    const Size bytes = element_count(shape) * Size(bytes_of(DType::kI32));
-    const KernelArg orders[] = {new_workspace(bytes, id, id), new_workspace(bytes, id, id)};
-    int turn = 0;
-    for (int64_t run = 0; run < extent; run = run == 0 ? kBlockSortedRow : 2 * run, turn = 1 - turn) {
-      const bool is_last = run > 0 && 2 * run >= extent;
-      Draft draft;
-      draft.kernel.segment = id;
-      const KernelInput input = input_for(id, computed, draft, is_last ? results : std::vector<Destination>{});
-      auto order = [&](const KernelArg& arg, bool written) {
-        Buffer b{arg, DType::kI32, "order"};
-        b.read = !written, b.written = written;
-        return draft.kernel.buffers.push(std::move(b));
-      };
-      SortStep step{run, {}, {}};
-      if (run > 0) step.source = order(orders[1 - turn], false);
-      if (!is_last) step.target = order(orders[turn], true);
-      lower_line(input, op, draft.kernel, step);
-      add_kernel(std::move(draft.kernel));
+    lower_radix(input, op, std::move(placed), draft.kernel);
+    add_kernel(std::move(draft.kernel));
+    for (ValueId v : graph_[op].out)
+      if (v.valid()) computed[v] = false;
+    for (const Destination& d : own) computed[d.value] = false;
+  }
+
+  Size chunk_totals_bytes(OpId op, const ScanChunks& chunks) const {
+    const Shape& shape = graph_[graph_[op].in[0].value].shape;
+    Size count = chunks.count;
+    for (size_t d = 0; d < shape.size(); ++d)
+      if (static_cast<int64_t>(d) != graph_.attrs(graph_[op]).dim) count *= shape[d];
+    return count * Size(bytes_of(DType::kI64));
+  }
+
+  // A value that two kernels, or one twice, are to read: stored first, where that costs less than to compute it again.
+  void store_unless_cheap(uint32_t id, IdVec<ValueId, bool>& computed, ValueId x, std::vector<Destination>& wanted) {
+    const bool is_wanted = std::any_of(wanted.begin(), wanted.end(), [&](const Destination& d) { return d.value == x; });
+    if (!computed[x] || (!is_wanted && is_cheap(computed, x))) return;
+    std::vector<Destination> own;
+    take(id, wanted, x, own);
+    lower_values(id, computed, std::move(own));
+    computed[x] = false;
+  }
+
+  // Cheaper to compute twice than to store.
+  bool is_cheap(const IdVec<ValueId, bool>& computed, ValueId v) const {
+    constexpr int kMostCost = 16, kMostLoads = 2;
+    int cost = 0;
+    std::set<ValueId> loads;
+    for (OpId op : ops_before(computed, {{v, {}, {}}})) {
+      const OpKind kind = graph_[op].kind;
+      if (!is_pointwise(kind) && !is_view(kind) && kind != OpKind::kFull && kind != OpKind::kIota) return false;
+      cost += info(kind).cost;
+      for (const Operand& o : graph_[op].in)
+        if (o.is_value() && !computed[o.value]) loads.insert(o.value);
     }
+    return cost <= kMostCost && loads.size() <= kMostLoads;
+  }
+
+  // True for results of a sort, and for what each position of a result gives by itself: pointwise ops, and a scatter by a permutation.
+  bool follows_in_place(const IdVec<ValueId, bool>& computed, ValueId v, OpId sort) const {
+    std::set<ValueId> after;
+    for (ValueId out : graph_[sort].out)
+      if (out.valid()) after.insert(out);
+    if (after.contains(v)) return true;
+    const Shape& shape = graph_[*after.begin()].shape;
+    for (OpId id : ops_before(computed, {{v, {}, {}}})) {
+      if (id == sort) continue;
+      const Op& op = graph_[id];
+      const bool scatters = id == graph_[v].def && op.kind == OpKind::kScatter && stores_permutation(graph_, op);
+      const bool follows =
+          std::any_of(op.in.begin(), op.in.end(), [&](const Operand& o) { return o.is_value() && after.contains(o.value); });
+      if (!scatters && (is_stage(op.kind) || info(op.kind).category == OpCategory::kReduction)) return false;
+      if (!follows) continue;
+      if ((!scatters && !is_pointwise(op.kind)) || !(graph_[op.out[0]].shape == shape)) return false;
+      after.insert(op.out[0]);
+    }
+    return after.contains(v);
+  }
+
+  // True if an op on the way to the wanted values needs this one, or it is wanted itself.
+  bool is_read(const IdVec<ValueId, bool>& computed, const std::vector<Destination>& wanted, ValueId v) const {
+    if (std::any_of(wanted.begin(), wanted.end(), [&](const Destination& d) { return d.value == v; })) return true;
+    for (OpId op : ops_before(computed, wanted))
+      for (const Operand& o : graph_[op].in)
+        if (o.value == v) return true;
+    return false;
   }
 
   // An operand that needs reductions is stored before.
@@ -255,7 +347,7 @@ class Lowering {
     const auto at = locations_.find(x);
     const bool there =
         !computed[x] && at != locations_.end() && (same_place(at->second.arg, to.arg) || updates_in_place(id, segment, op, to));
-    const bool overwritten = graph_.attrs(graph_[op]).accumulate == Accumulate::kNone && updates_all_once(graph_, graph_[op]);
+    const bool overwritten = stores_permutation(graph_, graph_[op]);
     if (!there && !overwritten) lower_values(id, computed, {{x, to.arg, to.strides}});
     Draft draft;
     draft.kernel.segment = id;
@@ -531,8 +623,9 @@ class Lowering {
   }
 
   void add_kernel(Kernel kernel) {
-    if (std::all_of(kernel.parts.begin(), kernel.parts.end(),
-                    [](const Part& p) { return p.stores.empty() && (!p.sweep || p.sweep->columns.empty()); }))
+    if (std::all_of(kernel.parts.begin(), kernel.parts.end(), [](const Part& p) {
+          return p.stores.empty() && (!p.sweep || p.sweep->columns.empty()) && !(p.line && p.line->sums_chunks);
+        }))
       return;
     kernel.name = program_.name + "_s" + std::to_string(kernel.segment);
     int& count = kernels_of_segment_[kernel.segment];

@@ -94,7 +94,7 @@ Store trace_update(const KernelInput& input, OpId id, const std::vector<Size>& s
   const size_t dim = static_cast<size_t>(attrs.dim);
   Tracer tracer(input.graph, input.computed, input.place, input.check, part);
   Store store;
-  store.update = attrs.accumulate != Accumulate::kNone || !updates_all_once(input.graph, op);
+  store.update = !stores_permutation(input.graph, op);
   store.accumulate = attrs.accumulate;
   const OpId base = input.graph[op.in[0].value].def;
   store.looks =

@@ -204,6 +204,20 @@ GridTerm grid_of(const Part& part, int block) {
   return part.has_tail ? GridTerm{part.grid.elems, per_block * part.vector} : GridTerm{iterations(part), per_block};
 }
 
+void add_zeros(BufferId buffer, const Size& extent, Part part, Kernel& kernel) {
+  const AtomId i = part.space.add_variable("i0", extent);
+  part.dims = {i};
+  Node zero;
+  zero.dtype = DType::kI32;
+  zero.constant = Literal{int64_t{0}};
+  Store store;
+  store.buffer = buffer;
+  store.index = part.space.variable(i);
+  store.value = part.nodes.push(std::move(zero));
+  part.stores.push_back(std::move(store));
+  kernel.parts.push_back(std::move(part));
+}
+
 bool wants_linear(const Part& part, const Kernel& kernel) {
   if (part.dims.size() < 2) return false;
   const AtomId x = part.dims.back();

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "graph/updates.h"
+
 namespace fusec {
 
 namespace {
@@ -148,13 +150,34 @@ bool Scheduler::library(const Case& c, Plan& plan) {
   return false;
 }
 
+// A scatter by the order of a long sort is stored where the sort stores, if nothing in the kernel reads it.
+bool Scheduler::stored_by_sort(const Case& c, OpId sort, OpId scatter) const {
+  const Op& op = facts_.graph[scatter];
+  if (facts_.role(sort) != Role::kSort || op.kind != OpKind::kScatter || !c.depends[place_[scatter]]) return false;
+  if (row_elems(sort) <= kOneBlockElems || !stores_permutation(facts_.graph, op)) return false;
+  return std::none_of(c.ops.begin(), c.ops.end(), [&](OpId user) {
+    const auto& in = facts_.graph[user].in;
+    return std::any_of(in.begin(), in.end(), [&](const Operand& o) { return o.value == op.out[0]; });
+  });
+}
+
+// Elements of what an anchor takes together.
+int64_t Scheduler::row_elems(OpId anchor) const {
+  int64_t inner = 1;
+  for (int64_t e : axes_signature(facts_, anchor)) inner *= e < 0 ? -e : 1;
+  return inner;
+}
+
 // Anchors of one kind over one iteration space, none after another: prologues before, an epilogue at the place of each result after.
 bool Scheduler::single_pass(const Case& c, Plan& plan) {
   const OpId first = c.anchors[0];
   const Role role = facts_.role(first);
   plan.refusal = {Rule::kNoSchedule, "no schedule holds both"};
   const auto signature = axes_signature(facts_, first);
+  bool chained = false;
   for (OpId a : c.anchors) {
+    if (a != first && stored_by_sort(c, first, a)) continue;
+    chained |= c.depends[place_[a]] != 0;
     if (facts_.role(a) != role) {
       plan.refusal.words = std::string("no schedule holds both the ") + noun(role) + " `" + facts_.graph.name_of(first) + "` and the " +
                            noun(facts_.role(a)) + " `" + facts_.graph.name_of(a) + "`";
@@ -166,7 +189,7 @@ bool Scheduler::single_pass(const Case& c, Plan& plan) {
                                            "` work over different axes"};
     return false;
   }
-  if (c.chained) return false;
+  if (chained) return false;
   const int64_t out = facts_.elems(facts_.result(first)), work = facts_.work(first);
   for (size_t n = 0; n < c.ops.size(); ++n) {
     if (!c.depends[n]) continue;
@@ -174,7 +197,8 @@ bool Scheduler::single_pass(const Case& c, Plan& plan) {
     const Op& op = facts_.graph[c.ops[n]];
     const bool in_place = facts_.role(c.ops[n]) == Role::kPointwise || op.kind == OpKind::kReshape || op.kind == OpKind::kSqueeze ||
                           op.kind == OpKind::kUnsqueeze;
-    if (facts_.elems(facts_.result(c.ops[n])) != out || (!in_place && op.kind != OpKind::kPermute)) return false;
+    const bool stored = facts_.is_anchor(c.ops[n]) && stored_by_sort(c, first, c.ops[n]);
+    if (facts_.elems(facts_.result(c.ops[n])) != out || (!in_place && !stored && op.kind != OpKind::kPermute)) return false;
     if (role == Role::kScatter && facts_.role(c.ops[n]) == Role::kPointwise) return false;
   }
   for (ValueId root : c.roots) {
@@ -256,8 +280,7 @@ bool Scheduler::rows_fit_anchors(const Case& c, Plan& plan) const {
   for (OpId a : c.anchors) {
     const ValueId table = facts_.graph[a].in[0].value;
     const auto signature = axes_signature(facts_, a);
-    int64_t inner = 1;
-    for (int64_t e : signature) inner *= e < 0 ? -e : 1;
+    const int64_t inner = row_elems(a);
     const bool contiguous = signature.empty() || signature.back() < 0;
     const int64_t bytes = inner * bytes_of(facts_.graph[table].dtype);
     const std::string name = "`" + facts_.graph.name_of(a) + "`";

@@ -62,6 +62,8 @@ class Scheduler {
  private:
   struct Case;
   bool single_pass(const Case& c, Plan& plan);
+  bool stored_by_sort(const Case& c, OpId sort, OpId scatter) const;
+  int64_t row_elems(OpId anchor) const;
   bool library(const Case& c, Plan& plan);
   bool by_rows(const Case& c, Plan& plan, bool across);
   bool rows_fit_anchors(const Case& c, Plan& plan) const;

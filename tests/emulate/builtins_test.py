@@ -44,6 +44,17 @@ CLUSTER = """
   asm volatile("ld.shared::cluster.u32 %0, [%1];" : "=r"(got) : "r"(from));
   out[blockIdx.x] = got;
 """
+# Each block waits for the one that started before it; the third reads what the first has written.
+CHAIN = """
+  const int mine = (int)atomicInc(&ticket, 2);
+  int done = 1;
+  if (mine > 0) asm volatile("LOAD %0, [%1];" : "=r"(done) : "l"(&flags[mine - 1]) : "memory");
+  out[mine] = done > 0 ? 5 + mine : 0;
+  if (mine == 2) out[3] = out[0];
+  FENCE
+  atomicExch(&flags[mine], 1);
+"""
+FLAGS = "__device__ unsigned ticket;\n__device__ int flags[3];"
 LAST_BARRIER = """asm volatile("barrier.cluster.arrive.release.aligned;\\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");"""
 
 CASES = {
@@ -70,6 +81,9 @@ CASES = {
         [16, 8, 64, 32, 65]),
     "dynamic shared memory": Case("extern __shared__ int words[];\nwords[threadIdx.x] = threadIdx.x; __syncthreads(); out[threadIdx.x] = words[31 - threadIdx.x];", [31 - lane for lane in LANES], shared=128),
     "the last block": Case(LAST_BLOCK.replace("FENCE", "__threadfence();").replace("TICKET", ATOMIC), [4 * 496] + [496] * 4, blocks=4, outside=TICKET),
+    "a chain of blocks": Case(CHAIN.replace("LOAD", "ld.acquire.gpu.s32").replace("FENCE", "__threadfence();"), [5, 6, 7, 5], blocks=3, threads=1, outside=FLAGS),
+    "relaxed words": Case("""if (threadIdx.x == 0) asm volatile("st.relaxed.gpu.s32 [%0], %1;" : : "l"(out + blockIdx.x), "r"(7) : "memory");
+int got; asm volatile("ld.relaxed.gpu.s32 %0, [%1];" : "=r"(got) : "l"(out) : "memory");""", [7, 7], blocks=2),
     "a cluster": Case(CLUSTER + LAST_BARRIER, [10, 0, 30, 20], blocks=4, threads=1, attributes="__cluster_dims__(2, 1, 1) "),
     "intrinsics": Case(
         "out[0] = __popc(0xf0f0u); out[1] = __clz(1); out[2] = __ffs(8); out[3] = (int)__umulhi(1u << 31, 6u); out[4] = (int)__brev(1u); out[5] = __float2int_rz(-2.75f); out[6] = __float_as_int(__uint_as_float(5u)); out[7] = (int)__byte_perm(0x33221100u, 0x77665544u, 0x7531u);",
@@ -77,6 +91,8 @@ CASES = {
     # --- faults
     "no fence before the ticket": Case(LAST_BLOCK.replace("FENCE", "").replace("TICKET", ATOMIC), "data race on output out", blocks=4, outside=TICKET, launch=5),
     "a plain ticket": Case(LAST_BLOCK.replace("FENCE", "__threadfence();").replace("TICKET", "ticket++ == 3"), "data race on __device__ variables", blocks=4, outside=TICKET, launch=5),
+    "a chain without order": Case(CHAIN.replace("LOAD", "ld.relaxed.gpu.s32").replace("FENCE", "__threadfence();"), "data race on output out", blocks=3, threads=1, outside=FLAGS, launch=4),
+    "a chain without a fence": Case(CHAIN.replace("LOAD", "ld.acquire.gpu.s32").replace("FENCE", ""), "data race on output out", blocks=3, threads=1, outside=FLAGS, launch=4),
     "an update that is not atomic": Case("out[0] += 1;", "data race on output out", launch=1),
     "an atomic beside a plain read": Case("atomicAdd(out, 1); out[1 + threadIdx.x] = out[0];", "data race on output out", launch=33),
     "two blocks that write one element": Case("out[0] = 1;", "data race on output out", blocks=2, threads=1, launch=1),
@@ -84,6 +100,8 @@ CASES = {
     "a syncwarp": Case("__shared__ int s[32]; s[threadIdx.x] = threadIdx.x; __syncwarp(); out[threadIdx.x] = s[threadIdx.x ^ 1];", [lane ^ 1 for lane in LANES]),
     "a syncwarp across warps": Case("__shared__ int s[64]; s[threadIdx.x] = 1; __syncwarp(); out[threadIdx.x] = s[threadIdx.x ^ 32];", "data race on shared memory", threads=64, launch=64),
     "a write after another's read": Case("__shared__ int s; if (threadIdx.x == 0) s = 1; __syncthreads(); out[threadIdx.x] = s; if (threadIdx.x == 0) s = 2;", "data race on shared memory"),
+    "a write after a warp's reads": Case("__shared__ int s; if (threadIdx.x == 0) s = 1; __syncthreads(); out[threadIdx.x] = s; __syncwarp(); if (threadIdx.x == 3) s = 2;", [1] * 32),
+    "a write after two warps' reads": Case("__shared__ int s; if (threadIdx.x == 0) s = 1; __syncthreads(); out[threadIdx.x] = s; __syncwarp(); if (threadIdx.x == 3) s = 2;", "data race on shared memory", threads=64, launch=64),
     "shared memory that nothing wrote": Case("__shared__ int s[32]; out[threadIdx.x] = s[threadIdx.x] & 1;", "differ"),
     "past the end of shared memory": Case("__shared__ int s[8]; int *p = s; p[threadIdx.x] = 1; out[threadIdx.x] = 0;", "AddressSanitizer"),
     "past the end of dynamic shared memory": Case("extern __shared__ int words[];\nwords[threadIdx.x] = 1; out[threadIdx.x] = 0;", "AddressSanitizer", shared=64),

@@ -47,6 +47,9 @@ PHASES = graph(
     [op("full", [], "none", shape=[40], dtype="i64", value=0), op("scatter", ["none", "i", 1], "n", dim=0, accumulate="add"), op("cumsum", ["n"], "y")], ["n", "y"],
 )
 ORDER = graph([tensor("x", "i32", [300], init={"randint": [0, 40]})], [op("argsort", ["x"], "o"), op("add", ["o", 1], "y")], ["y"])
+# Keys that differ in three digits, in tiles that look at each other's counts; and a scan of chunks.
+LONG_SORT = graph([tensor("x", "i32", [9000], init={"randint": [0, 100000]})], [op("argsort", ["x"], "y")], ["y"])
+LONG_SCAN = graph([tensor("x", "i32", [20000])], [op("cumsum", ["x"], "y")], ["y"])
 
 # What is planted: graph, pattern in the emitted text, replacement, words of which one has to appear.
 FAULTS = {
@@ -70,6 +73,12 @@ FAULTS = {
     "partial results that nothing wrote": (WHOLE_SUM, r"(\(\(\w+<[\w ]+> \*\)partial_work\)\[.*\] = \w+;)", r"if (blockIdx.x > 0) \1", ["elements differ"]),
     "a neighbour's element in a sum": (WHOLE_SUM, r"\.add\((.*)\);", r".add(2 * \1);", ["elements differ"]),
     "an atomic replaced by a plain addition": (COUNTS, r"else atomicAdd\(p, v\);", "else *p += v;", ["data race on output y"]),
+    "a tile that waits for none": (LONG_SORT, r"\bfs_await_tiles\(done.*?\);", "", ["data race on"]),
+    "a tile that is done before its keys are": (LONG_SORT, r"__threadfence\(\);", "", ["data race on"]),
+    "a tile that the ones after it miss": (LONG_SORT, r"int last = tile - 1;", "int last = tile - 2;", ["differ", "data race on"]),
+    "an unstable order in a warp": (LONG_SORT, r"__popc\(same & \(\(1u << lane\) - 1\)\)", "__popc(same >> lane >> 1)", ["differ"]),
+    "counters that nothing cleared": (LONG_SORT, r"state_work\[\w+\] = 0;", "", ["differ", "AddressSanitizer"]),
+    "a chunk that comes twice": (LONG_SCAN, r"i < (\w*chunk\w*);", r"i <= \1;", ["differ"]),
     "a changed input": (SUBTRACT, r"(const float a_x = .*)", r"\1 const_cast<float *>(a_in)[i0] = 0;", ["input a was changed"]),
     "a launch too small": (SUBTRACT, r"<<<(\d+), (\d+), 0", r"<<<\1 - 1, \2, 0", ["nothing wrote"]),
     "a size of the wrong launch": (OPEN, r"<<<\(unsigned\)count,", "<<<(unsigned)count - 1,", ["nothing wrote"]),

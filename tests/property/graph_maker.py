@@ -30,16 +30,18 @@ SORTS = ["sort", "argsort", "topk"]
 ULP = dict(f8e4m3=2**-3, f8e5m2=2**-2, f16=2**-10, bf16=2**-7, f32=2**-23, f64=2**-52)  # of 1
 LEAST = dict(f8e4m3=2**-9, f8e5m2=2**-16, f16=2**-24, bf16=2.0**-133, f32=2.0**-149, f64=0.0)  # denormal
 LIMIT = 60000  # elements of any value
+LONG = 4096  # positions of a line beyond which blocks share it
 
 
 class Maker:
     """`supported`: the names of the ops that have a GPU kernel."""
 
-    def __init__(self, seed, supported=frozenset()):
+    def __init__(self, seed, supported=frozenset(), long=False):
         self.r = random.Random(seed)
         self.supported = supported
         self.values, self.ops, self.inputs, self.n = [], [], [], 0  # values: (name, dtype, shape)
         self.deterministic = random.Random(f"deterministic {seed}").random() < 0.2  # with --deterministic: the last of several plain stores wins
+        self.long = random.Random(seed).choice([1, 1, 2]) if long or random.Random(f"long {seed}").random() < 0.03 else 0  # lines too long for one block
         self.last = []  # inexact results, like values
         self.tolerance = {}  # of inexact results: name → (relative, absolute)
 
@@ -285,17 +287,20 @@ class Maker:
         base = fit(v)[0]; index = self.index_input(shape, s[d])
         return self.emit(op, [base, index, self.literal_of(t, value) if literal else value], t, s, dim=d, **attrs)
 
-    def scan(self):
-        op = self.r.choice(self.offered(SCANS)); v = self.pick(lambda v: v[1] != "bool" and v[2])
+    def scan(self, v=None):
+        op = self.r.choice(self.offered(SCANS)); v = v or self.pick(lambda v: v[1] != "bool" and v[2])
         if not v: return False
         x = {"cumsum": self.summable, "cumprod": self.signs}.get(op, lambda one: one)(v)[0]; t, s = v[1], v[2]
         attrs = {k: True for k in ("exclusive", "reverse") if self.r.random() < 0.3}
-        return self.emit(op, [x], t, s, dim=self.r.randrange(len(s)), **attrs)
+        return self.emit(op, [x], t, s, dim=self.long_dim(s, self.r.randrange(len(s))), **attrs)
 
-    def sort(self):
-        op = self.r.choice(self.offered(SORTS)); v = self.pick(lambda v: v[1] != "bool" and v[2])
+    @staticmethod
+    def long_dim(s, otherwise): return s.index(max(s)) if max(s) > LONG else otherwise
+
+    def sort(self, v=None):
+        op = self.r.choice(self.offered(SORTS)); v = v or self.pick(lambda v: v[1] != "bool" and v[2])
         if not v: return False
-        x, t, s = v; d = self.r.randrange(len(s)) if self.r.random() < 0.5 else len(s) - 1; out = s
+        x, t, s = v; d = self.long_dim(s, self.r.randrange(len(s)) if self.r.random() < 0.5 else len(s) - 1); out = s
         attrs = {"dim": d}
         if op == "topk":
             if s[d] == 0: return False
@@ -305,6 +310,21 @@ class Maker:
         names = [self.name(), self.name()]; self.ops.append({"op": op, "in": [x], **attrs, "out": names})
         self.values += [(names[0], t, out), (names[1], "i64", out)]
         return True
+
+    def long_line(self):
+        """A sort or a scan of rows that several blocks share, in many tiles or in few; of keys that differ in all digits, or in few."""
+        n = self.r.choice([4097, 5000, 8192, self.r.randint(LONG + 1, 20000)]); rows = self.r.choice([[], [], [1], [2], [3]])
+        self.add_input(self.r.choice([rows + [n], [n] + rows]))
+        v = self.values[-1]
+        if self.r.random() < 0.3: t = self.r.choice(INTS + FLOATS); self.emit("cast", [v[0]], t, v[2], dtype=t); v = self.values[-1]
+        if not self.offered(SORTS) or self.r.random() < 0.35: return v[1] != "bool" and bool(self.offered(SCANS)) and self.scan(v)
+        self.sort(v)
+        order, _, s = self.values[-1]
+        if self.r.random() < 0.5: self.emit("add", [order, 1], "i64", s)
+        if s != v[2] or self.r.random() < 0.3: return True
+        d = self.long_dim(s, 0); base = self.pick(lambda w: w[1] == v[1] and w[2] == s)[0]
+        self.emit("scatter", [base, order, v[0]], v[1], s, dim=d)  # of a permutation: nothing is left of the base
+        return self.emit("neg", [self.values[-1][0]], v[1], s) if v[1] not in ("bool", "u8") and self.r.random() < 0.5 else True
 
     def kinds(self):
         """What may be made next, with weights."""
@@ -317,6 +337,7 @@ class Maker:
         for _ in range(self.r.randint(1, 5)): self.add_input(shared if self.r.random() < 0.5 else None)
         for _ in range(self.r.choice([3, 6, 10, 20, 40])):
             self.r.choices(*zip(*kinds))[0]()
+        for _ in range(self.long): self.long_line()
         used = {a for o in self.ops for a in o.get("in", []) if isinstance(a, str)}
         leaves = [v for v in self.values if v[0] not in used and not v[0].startswith("x")] or [self.values[-1]]
         outs = [v for v in leaves if self.r.random() < 0.8] or leaves[:1]

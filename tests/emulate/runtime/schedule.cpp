@@ -93,7 +93,8 @@ struct Thread {
 struct Release {
   uint32_t block;
   uint16_t epoch, thread, fence_epoch;
-  std::vector<uint16_t> fences;  // of each thread of the block
+  std::vector<uint16_t> fences;                  // of each thread of the block
+  std::vector<std::shared_ptr<Release>> before;  // what the block had acquired: whoever sees this one sees those
 };
 
 struct Group;
@@ -410,6 +411,19 @@ void run_group(Group& group) {
   }
 }
 
+bool in_shared(const Block& b, const void* address) {
+  const char* p = static_cast<const char*>(address);
+  auto holds = [p](const Buffer* buffer) { return p >= buffer->begin && p < buffer->begin + buffer->bytes; };
+  if (b.dynamic && holds(b.dynamic)) return true;
+  return std::any_of(b.shared.begin(), b.shared.end(), [&](const auto& variable) { return holds(variable.second); });
+}
+
+void acquire(Block& b, const std::shared_ptr<Release>& r) {
+  if (r->block == b.serial) return;
+  std::vector<std::shared_ptr<Release>>& known = b.acquired[r->block];
+  if (std::find(known.begin(), known.end(), r) == known.end()) known.push_back(r);
+}
+
 const Release* covering(const Block& b, const Access& before) {
   const auto it = b.acquired.find(before.block);
   if (it == b.acquired.end()) return nullptr;
@@ -556,14 +570,23 @@ void emu_fence(int scope) {
 
 void emu_atomic_begin(const void*) { in_atomic = true; }
 
-void emu_atomic_end(const void* address) {
+void emu_relaxed_end(void) { in_atomic = false; }
+
+void emu_acquire_end(const void* address) {
   in_atomic = false;
+  const auto it = released.find(address);
+  if (it == released.end()) return;
+  for (const auto& r : it->second) {
+    acquire(*current->block, r);
+    for (const auto& before : r->before) acquire(*current->block, before);
+  }
+}
+
+void emu_atomic_end(const void* address) {
   Thread& t = *current;
   Block& b = *t.block;
-  auto it = released.find(address);
-  if (it != released.end())
-    for (const auto& r : it->second)
-      if (r->block != b.serial) b.acquired[r->block].push_back(r);
+  if (in_shared(b, address)) return emu_relaxed_end();  // of the block's own threads alone
+  emu_acquire_end(address);
   // Without a fence the update orders nothing.
   const bool fenced = std::any_of(b.threads.begin(), b.threads.end(), [](const Thread& o) { return o.fences > 0; });
   if (!fenced) return;
@@ -571,6 +594,7 @@ void emu_atomic_end(const void* address) {
   r->block = b.serial, r->epoch = b.epoch, r->thread = static_cast<uint16_t>(t.linear),
   r->fence_epoch = static_cast<uint16_t>(t.fence_epoch);
   for (const Thread& o : b.threads) r->fences.push_back(o.fences);
+  for (const auto& [block, releases] : b.acquired) r->before.insert(r->before.end(), releases.begin(), releases.end());
   released[address].push_back(r);
 }
 

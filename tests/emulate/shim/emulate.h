@@ -51,7 +51,9 @@ unsigned emu_shared_address(const void* pointer);
 const void* emu_cluster_pointer(unsigned address, unsigned rank);
 void emu_fence(int scope);  // 0 block, 1 device and wider
 void emu_atomic_begin(const void* address);
-void emu_atomic_end(const void* address);
+void emu_atomic_end(const void* address);   // an update: acquires, and releases where there was a fence before
+void emu_acquire_end(const void* address);  // a load
+void emu_relaxed_end(void);
 // Meets the lanes of `mask` and exchanges one word. The result is the word of lane `source`.
 unsigned long long emu_warp_exchange(int kind, unsigned mask, unsigned long long value, int source);
 unsigned emu_warp_match(unsigned mask, unsigned long long value);

@@ -14,4 +14,31 @@ inline __attribute__((always_inline)) void ld_shared__cluster_u32(unsigned& valu
   value = *(const unsigned*)((const char*)emu_cluster_pointer(address, rank) + offset);
 }
 
+// Words that blocks poll: atomic, as far as races go. What is relaxed orders nothing else.
+inline __attribute__((always_inline)) void ld_relaxed_gpu_s32(int& value, const int* p) {
+  emu_atomic_begin(p);
+  value = *p;
+  emu_relaxed_end();
+}
+inline __attribute__((always_inline)) void st_relaxed_gpu_s32(int* p, int value) {
+  emu_atomic_begin(p);
+  *p = value;
+  emu_relaxed_end();
+}
+inline __attribute__((always_inline)) void atom_relaxed_gpu_add_s32(int& before, int* p, int n) {
+  emu_atomic_begin(p);
+  before = *p;
+  *p = before + n;
+  emu_relaxed_end();
+}
+inline __attribute__((always_inline)) void red_relaxed_gpu_add_s32(int* p, int n) {
+  int before;
+  atom_relaxed_gpu_add_s32(before, p, n);
+}
+inline __attribute__((always_inline)) void ld_acquire_gpu_s32(int& value, const int* p) {
+  emu_atomic_begin(p);
+  value = *p;
+  emu_acquire_end(p);
+}
+
 }  // namespace emu::ptx
