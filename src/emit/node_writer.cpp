@@ -253,7 +253,7 @@ std::string NodeWriter::value_text(const Node& n) {
       if (graph_[n.op].kind == OpKind::kDiv && n.dtype == DType::kF32) {
         const auto known = divisors_.find({n.in[1], n.coarse});
         if (n.coarse)
-          return (known != divisors_.end() ? known->second : "fs_Divisor(" + operands[1] + ")") + ".divide(" + operands[0] + ")";
+          return (known != divisors_.end() ? known->second : "fs_divisor(" + operands[1] + ")") + ".divide(" + operands[0] + ")";
         if (known != divisors_.end()) return "fs_divide(" + operands[0] + ", " + operands[1] + ", " + known->second + ")";
       }
       if (graph_[n.op].kind == OpKind::kCast && n.dtype == DType::kF32 && dtypes[0] == DType::kBF16 && is_packed(n.in[0].index))

@@ -741,13 +741,15 @@ __device__ __forceinline__ float fs_inverse(float b) {
   return fabsf(b) > 0x1p-40f && fabsf(b) < 0x1p60f ? __frcp_rn(b) : __int_as_float(0x7fffffff);
 }
 )"},
-    {"fs_Divisor", R"(// a / b for many a, within 2 ulp, in two factors: 1 / b alone may be no normal number.
+    {"fs_divisor", R"(// a / b for many a, within 2 ulp, in two factors: 1 / b alone may be no normal number.
 struct fs_Divisor {
   float scale, inverse;
-  __device__ __forceinline__ explicit fs_Divisor(float b)
-      : scale(fabsf(b) > 0x1p64f ? 0x1p-64f : fabsf(b) < 0x1p-64f ? 0x1p64f : 1.0f), inverse(__frcp_rn(b * scale)) {}
   __device__ __forceinline__ float divide(float a) const { return a * inverse * scale; }
 };
+__device__ __forceinline__ fs_Divisor fs_divisor(float b) {
+  const float scale = fabsf(b) > 0x1p64f ? 0x1p-64f : fabsf(b) < 0x1p-64f ? 0x1p64f : 1.0f;
+  return {scale, __frcp_rn(b * scale)};
+}
 )"},
     {"fs_divide",
      R"(// a / b, rounded once, for many a: two corrections of a · (1 / b) by its exact remainder. Near the ends of the range, or for
@@ -1040,8 +1042,8 @@ __device__ __forceinline__ unsigned short* fs_sort_by_merging(const K* keys, uns
   return order;
 }
 )"},
-    {"fs_peek", R"(// Words that other blocks change while this one runs.
-__device__ __forceinline__ int fs_peek(const int* p) {
+    {"fs_relaxed", R"(// Words that other blocks change while this one runs.
+__device__ __forceinline__ int fs_relaxed(const int* p) {
   int value;
   asm volatile("ld.relaxed.gpu.s32 %0, [%1];" : "=r"(value) : "l"(p) : "memory");
   return value;
@@ -1164,7 +1166,7 @@ __device__ __forceinline__ fs_Turn fs_find_turn(const int* tally, int turn, int 
   if (threadIdx.x < 256) {
 #pragma unroll
     for (int d = 0; d < P; ++d)
-      if (fs_peek(tally + d * 256 + threadIdx.x) == n) mine |= 1 << d;
+      if (fs_relaxed(tally + d * 256 + threadIdx.x) == n) mine |= 1 << d;
   }
   if (mine != 0) atomicOr(&shared_by_all, mine);
   __syncthreads();
@@ -1223,10 +1225,10 @@ __device__ __forceinline__ int fs_look_back(const int* flags, int tile) {
   for (int last = tile - 1; last >= 0; last -= A) {
     int words[A];
 #pragma unroll
-    for (int k = 0; k < A; ++k) words[k] = last >= k ? fs_peek(flags + (last - k) * 256) : fs_kSummed;
+    for (int k = 0; k < A; ++k) words[k] = last >= k ? fs_relaxed(flags + (last - k) * 256) : fs_kSummed;
 #pragma unroll
     for (int k = 0; k < A; ++k) {
-      while (words[k] == 0) words[k] = fs_peek(flags + (last - k) * 256);
+      while (words[k] == 0) words[k] = fs_relaxed(flags + (last - k) * 256);
       sum += words[k] & (fs_kCounted - 1);
       if (words[k] & fs_kSummed) return sum;
     }
@@ -1248,7 +1250,7 @@ __device__ __forceinline__ void fs_place_digits(unsigned short* counts, int* sta
     }
     fs_post(flags + tile * 256 + d, own | (tile == 0 ? fs_kSummed : fs_kCounted));
   }
-  const long long sums = fs_sum_before(d < 256 ? (long long)fs_peek(tally + d) << 32 | own : 0);
+  const long long sums = fs_sum_before(d < 256 ? (long long)fs_relaxed(tally + d) << 32 | own : 0);
   if (d < 256) {
     const int before = fs_look_back<A>(flags + d, tile);
     if (tile > 0) fs_post(flags + tile * 256 + d, (before + own) | fs_kSummed);

@@ -506,7 +506,7 @@ class RowWriter : NodeWriter {
         std::string& name = divisors_[{divisor, coarse}];
         if (!name.empty()) continue;
         name = scope_.take(names_[divisor.index] + (coarse ? "_divisor" : "_inverse"));
-        line(coarse ? "const fs_Divisor " + name + "(" + ref(divisor) + ");"
+        line(coarse ? "const fs_Divisor " + name + " = fs_divisor(" + ref(divisor) + ");"
                     : "const float " + name + " = fs_inverse(" + ref(divisor) + ");");
       }
   }
