@@ -77,9 +77,9 @@ void NodeWriter::open(const std::string& text) {
   indent_ += "  ";
 }
 
-void NodeWriter::close(const std::string& text) {
+void NodeWriter::close() {
   indent_.resize(indent_.size() - 2);
-  line(text);
+  line("}");
 }
 
 // "x_in + i0 * 128 + 64". A difference is computed as an index first: unsigned, it must not meet the wider pointer half done.
@@ -153,7 +153,7 @@ std::string NodeWriter::load_ref(NodeId id) const {
     text += "[" + (part_.vector > 1 ? column + " * " + std::to_string(part_.vector) + " + lane" : column) + "][" + row + "]";
   } else {
     if (in_u_[i]) text += "[u]";
-    if (in_lane_[i]) text += is_packed(i) ? ".at(lane)" : ".at[lane]";
+    if (in_lane_[i]) text += ".at[lane]";
   }
   return n.dtype == DType::kBool ? "(" + text + " != 0)" : text;
 }
@@ -185,25 +185,8 @@ std::string NodeWriter::zero(DType dtype) {
   return literal_text(Literal{int64_t{0}}, dtype);
 }
 
-std::string NodeWriter::whole_load_condition(const Node& n) const {
-  const Buffer& buffer = kernel_.buffers[n.buffer];
-  if (part_.has_tail || buffer.written || buffer.may_overlap) return "whole";
-  const Index row = n.index - *part_.sweep->skewed - part_.space.variable(part_.lane);
-  const int64_t elems = part_.space.highest(row);
-  if (elems > INT64_MAX / 2 || row.is_constant()) return "whole";
-  return index_text(part_.space, without_lane(n.index), wide()) +
-         " <= " + std::to_string(elems + part_.sweep->row_elems.value() - part_.vector);
-}
-
-bool NodeWriter::is_packed(size_t i) const {
-  const Node& n = part_.nodes[NodeId(i)];
-  return n.kind == Node::kLoad && in_lane_[i] && has_idle_lanes() && !staged_.contains(static_cast<uint32_t>(i)) && part_.vector % 2 == 0 &&
-         (n.dtype == DType::kBF16 || n.dtype == DType::kF16);
-}
-
 std::string NodeWriter::vector_type(size_t i) const {
-  return (is_packed(i) ? "Packed<" : "Vec<") + std::string(storage_type(part_.nodes[NodeId(i)].dtype)) + ", " +
-         std::to_string(part_.vector) + ">";
+  return "Vec<" + std::string(storage_type(part_.nodes[NodeId(i)].dtype)) + ", " + std::to_string(part_.vector) + ">";
 }
 
 void NodeWriter::write_load(NodeId id) {
@@ -222,8 +205,7 @@ void NodeWriter::write_load(NodeId id) {
   if (const int width = access_width(n.index, n.guard); width > 0) {
     const std::string from = address(n.buffer, without_lane(n.index));
     std::string text = "fs_load<" + lanes + ", " + std::to_string(width) + ">(" + from + ")";
-    if (has_idle_lanes())
-      text = whole_load_condition(n) + " ? " + text + " : fs_load_some<" + lanes + ">(" + from + ", " + lane_range() + ")";
+    if (part_.has_tail) text = "whole ? " + text + " : fs_load_some<" + lanes + ">(" + from + ", 0, count)";
     if (!in_u_[i] && guard.empty()) {
       line("const " + vec + target + " = " + text + ";");
       return;
@@ -233,11 +215,11 @@ void NodeWriter::write_load(NodeId id) {
   } else {
     if (!in_u_[i]) line(vec + target + " = {};");
     std::string condition = guard;
-    if (has_idle_lanes()) condition += (condition.empty() ? "" : " && ") + std::string(lane_condition());
+    if (part_.has_tail) condition += (condition.empty() ? "" : " && ") + std::string("lane < count");
     line("#pragma unroll");
     const std::string element = pointer + "[" + index_text(part_.space, n.index, wide()) + "]";
     line("for (int lane = 0; lane < " + lanes + "; ++lane) " + (condition.empty() ? "" : "if (" + condition + ") ") + target +
-         (is_packed(i) ? ".set(lane, " + element + ");" : ".at[lane] = " + element + ";"));
+         ".at[lane] = " + element + ";");
   }
 }
 
@@ -256,8 +238,6 @@ std::string NodeWriter::value_text(const Node& n) {
           return (known != divisors_.end() ? known->second : "fs_divisor(" + operands[1] + ")") + ".divide(" + operands[0] + ")";
         if (known != divisors_.end()) return "fs_divide(" + operands[0] + ", " + operands[1] + ", " + known->second + ")";
       }
-      if (graph_[n.op].kind == OpKind::kCast && n.dtype == DType::kF32 && dtypes[0] == DType::kBF16 && is_packed(n.in[0].index))
-        return "fs_widen(" + names_[n.in[0].index] + (in_u_[n.in[0].index] ? "[u]" : "") + ", lane)";
       if (n.coarse && graph_[n.op].kind == OpKind::kExp) return "fs_exp_coarse(" + operands[0] + ")";
       return op_text(graph_, graph_[n.op], operands, dtypes, contract_);
     case Node::kSelect:
@@ -275,7 +255,7 @@ std::string NodeWriter::value_text(const Node& n) {
       if (!n.buffer.valid()) return "(" + std::string(index_type()) + ")" + value;
       std::string condition = guard_text(part_.space, n.guard, wide());
       const bool in_lane = std::any_of(n.in.begin(), n.in.end(), [&](NodeId in) { return in_lane_[in.index]; });
-      if (has_idle_lanes() && in_lane) condition += (condition.empty() ? "" : " && ") + std::string(lane_condition());
+      if (part_.has_tail && in_lane) condition += (condition.empty() ? "" : " && ") + std::string("lane < count");
       const std::string at = "fs_index(" + value + ", " + size_text(n.extent, graph_.symbols, true) + ", " + buffers_[n.buffer.index] +
                              ", " + std::to_string(n.check) + ", " + index_text(part_.space, n.index, wide()) + ")";
       return condition.empty() ? at : condition + " ? " + at + " : " + size_text(n.extent, graph_.symbols, true);
@@ -492,38 +472,23 @@ void NodeWriter::write_lanes(const Scope& scope, const std::vector<const Store*>
     if (!results.back().empty())
       line("Vec<" + std::string(storage_type(kernel_.buffers[s->buffer].dtype)) + ", " + lanes + "> " + results.back() + ";");
   }
-  const auto written = written_;
-  auto write_loop = [&](bool guarded) {
-    written_ = written;
-    line("#pragma unroll");
-    open("for (int lane = 0; lane < " + lanes + "; ++lane) {");
-    for (size_t i = 0; i < n; ++i)
-      if (in_u_[i] == scope.in_u && in_lane_[i] && is_statement(i) && !early_[i] && scope.wanted(i)) write_value(NodeId(i));
-    for (const std::string& statement : scope.statements) line((guarded ? "if (" + std::string(lane_condition()) + ") " : "") + statement);
-    for (size_t k = 0; k < stores.size(); ++k) {
-      const Store& s = *stores[k];
-      const std::string value = stored_value(s);
-      if (!results[k].empty()) {
-        line(results[k] + ".at[lane] = " + value + ";");
-        continue;
-      }
-      std::string guard = store_guard(s);
-      if (guarded) guard += (guard.empty() ? "" : " && ") + std::string(lane_condition());
-      line((guard.empty() ? "" : "if (" + guard + ") ") + element_store(s));
+  line("#pragma unroll");
+  open("for (int lane = 0; lane < " + lanes + "; ++lane) {");
+  for (size_t i = 0; i < n; ++i)
+    if (in_u_[i] == scope.in_u && in_lane_[i] && is_statement(i) && !early_[i] && scope.wanted(i)) write_value(NodeId(i));
+  for (const std::string& statement : scope.statements) line(statement);
+  for (size_t k = 0; k < stores.size(); ++k) {
+    const Store& s = *stores[k];
+    const std::string value = stored_value(s);
+    if (!results[k].empty()) {
+      line(results[k] + ".at[lane] = " + value + ";");
+      continue;
     }
-    close();
-  };
-  if (has_idle_lanes() && !scope.statements.empty()) {
-    // Most vectors have no idle lanes: what is done for every lane is written twice.
-    open("if (whole) {");
-    write_loop(false);
-    close("} else {");
-    indent_ += "  ";
-    write_loop(true);
-    close();
-  } else {
-    write_loop(has_idle_lanes());
+    std::string guard = store_guard(s);
+    if (part_.has_tail) guard += (guard.empty() ? "" : " && ") + std::string("lane < count");
+    line((guard.empty() ? "" : "if (" + guard + ") ") + element_store(s));
   }
+  close();
   for (size_t k = 0; k < stores.size(); ++k) {
     if (results[k].empty()) continue;
     const Store& s = *stores[k];
@@ -535,12 +500,12 @@ void NodeWriter::write_lanes(const Scope& scope, const std::vector<const Store*>
                               std::to_string(access_width(s)) + ">(" + to + ", " + results[k] + ");";
     const std::string guard = store_guard(s);
     const std::string prefix = guard.empty() ? "" : "if (" + guard + ") ";
-    if (!has_idle_lanes()) {
+    if (!part_.has_tail) {
       line(prefix + store);
     } else {
       open(prefix + "{");
       line("if (whole) " + store);
-      line(std::string(updates ? "else fs_atomic_add_some(" : "else fs_store_some(") + to + ", " + results[k] + ", " + lane_range() + ");");
+      line(std::string(updates ? "else fs_atomic_add_some(" : "else fs_store_some(") + to + ", " + results[k] + ", 0, count);");
       close();
     }
   }

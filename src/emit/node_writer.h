@@ -46,7 +46,7 @@ class NodeWriter {
   bool strided_repeat() const { return repeats_ && !part_.serial.valid(); }
   void line(const std::string& text) { out_ += indent_ + text + "\n"; }
   void open(const std::string& text);
-  void close(const std::string& text = "}");
+  void close();
   // The digits of a number, row-major, as the variables `dims`.
   void declare_dims(const std::vector<AtomId>& dims, const std::string& from);
   // "x_in + i0 * 128 + 64". A difference is computed as an index first: unsigned, it must not meet the wider pointer half done.
@@ -66,15 +66,7 @@ class NodeWriter {
   virtual std::string element_store(const Store& store) const;
   Index without_lane(const Index& index) const;
   static std::string zero(DType dtype);
-  // True where the first or the last vector of a row has lanes outside it: `before` and from `count` on.
-  bool has_idle_lanes() const { return part_.has_tail || (part_.sweep && part_.sweep->skewed); }
-  const char* lane_condition() const { return part_.has_tail ? "lane < count" : "lane >= before && lane < count"; }
-  const char* lane_range() const { return part_.has_tail ? "0, count" : "before, count"; }
-  // True where all lanes of a load lie in memory that may be read: lanes outside the row may meet other rows, which nobody changes.
-  std::string whole_load_condition(const Node& load) const;
-  // Two elements of a loaded vector in each register: where it comes from one of two loads, each element would take one.
-  bool is_packed(size_t i) const;
-  // "Packed<__nv_bfloat16, 8>"
+  // "Vec<__nv_bfloat16, 8>"
   std::string vector_type(size_t i) const;
   void write_load(NodeId id);
   std::string value_text(const Node& n);

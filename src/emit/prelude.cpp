@@ -33,30 +33,6 @@ __device__ __forceinline__ Vec<T, N> fs_load(const T* p) {
   return v;
 }
 )"},
-    {"Packed", R"(// N neighbouring 16-bit elements in registers, two in each.
-template <class T, int N>
-struct Packed {
-  unsigned words[N / 2];
-  Packed() = default;
-  __device__ __forceinline__ Packed(const Vec<T, N>& v) { memcpy(words, &v, sizeof words); }
-  __device__ __forceinline__ T at(int k) const {
-    const unsigned short half = (unsigned short)(words[k / 2] >> (k % 2 * 16));
-    T x;
-    memcpy(&x, &half, sizeof x);
-    return x;
-  }
-  __device__ __forceinline__ void set(int k, T x) {
-    unsigned short half;
-    memcpy(&half, &x, sizeof half);
-    words[k / 2] = k % 2 == 0 ? (words[k / 2] & 0xffff0000u) | half : (words[k / 2] & 0xffffu) | (unsigned)half << 16;
-  }
-};
-)"},
-    {"fs_widen", R"(template <int N>
-__device__ __forceinline__ float fs_widen(const Packed<__nv_bfloat16, N>& v, int k) {
-  return __uint_as_float(k % 2 == 0 ? v.words[k / 2] << 16 : v.words[k / 2] & 0xffff0000u);
-}
-)"},
     {"fs_load_some", R"(// Reads elements [from, to) of N; the others are zero.
 template <int N, class T>
 __device__ __forceinline__ Vec<T, N> fs_load_some(const T* p, int from, int to) {

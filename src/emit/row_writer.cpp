@@ -305,8 +305,9 @@ class RowWriter : NodeWriter {
 
   // What is loaded may be written by another thread.
   bool overlaps() const {
-    return std::any_of(kernel_.buffers.begin(), kernel_.buffers.end(),
-                       [](const Buffer& b) { return b.may_overlap || (b.read && b.written); });
+    return std::any_of(part_.nodes.begin(), part_.nodes.end(), [&](const Node& n) {
+      return n.kind == Node::kLoad && (kernel_.buffers[n.buffer].may_overlap || kernel_.buffers[n.buffer].written);
+    });
   }
 
   // Opens the repetition over the positions `begin` + u · reach, up to the last one. To load: beyond it that one again, so that all loads
@@ -327,13 +328,6 @@ class RowWriter : NodeWriter {
       line("if (" + (whole > 0 ? "u >= " + number(whole) + " && " : "") + "p >= " + bound + ") break;");
     }
     declare_dims(sweep_.dims, "p");
-    if (!sweep_.skewed) return;
-    const std::string lanes = number(part_.vector), elems = size(sweep_.row_elems), signed_type = wide() ? "long long" : "int";
-    line("const " + signed_type + " at = (" + signed_type + ")(" + index_text(part_.space, *sweep_.skewed, wide()) +
-         ");  // of lane 0 in the row");
-    line("const int before = at < 0 ? (int)-at : 0, count = " + elems + " - at < " + lanes + " ? (int)(" + elems + " - at) : " + lanes +
-         ";");
-    line("const bool whole = before == 0 && count == " + lanes + ";");
   }
 
   // --- sweeps
@@ -472,7 +466,7 @@ class RowWriter : NodeWriter {
   // What an accumulator looks at: its operand, or where that is a 16-bit float made wider, the vector that was loaded, in pairs.
   NodeId looked_at(const Accumulator& a) const {
     const bool is_extreme = a.kind == Accumulator::kMax || a.kind == Accumulator::kMin || a.kind == Accumulator::kLogsumexp;
-    if (!is_extreme || a.dtype != DType::kF32 || sweep_.across || sweep_.skewed || part_.vector % 2 != 0) return a.operand;
+    if (!is_extreme || a.dtype != DType::kF32 || sweep_.across || part_.vector % 2 != 0) return a.operand;
     const Node& wide = part_.nodes[a.operand];
     if (wide.kind != Node::kOp || graph_[wide.op].kind != OpKind::kCast) return a.operand;
     const Node& narrow = part_.nodes[wide.in[0]];

@@ -104,9 +104,6 @@ struct Sweep {
   std::vector<AtomId> dims;  // variables of a position, outer to inner; the innermost counts vectors where the lane runs along it
   std::vector<Accumulator> accumulators;
   std::vector<Column> columns;
-  // Vectors that keep to memory's alignment where rows do not start on it: the position of the first lane, negative before the row.
-  std::optional<Index> skewed;
-  Size row_elems;              // positions that are lanes of the vectors
   int blocks = 0;              // that take all rows in turns, where there are columns
   int group = 1;               // threads of a row, a power of two
   int rows = 1;                // rows (or vectors of them) side by side in a block

@@ -23,7 +23,6 @@ void for_each_index(PartType& part, F&& f) {
   if (!part.sweep) return;
   for (auto& a : part.sweep->accumulators) f(a.position);
   for (auto& c : part.sweep->columns) f(c.index);
-  if (part.sweep->skewed) f(*part.sweep->skewed);
 }
 
 template <class PartType, class F>

@@ -44,23 +44,18 @@ bool depend(const Graph& graph, const Kernel& a, const Kernel& b) {
 struct Use {
   bool reads = false, stores = false, updates = false;
   bool adds_floats = false, adds_vectors = false;
-  bool beside_rows = false;  // vectors that begin before a row or end after it: no array may be so small
-  int64_t items = 0;         // updates
+  int64_t items = 0;  // updates
 };
 
 Use use_of(const Kernel& kernel, BufferId buffer) {
   Use use;
   for (const Part& part : kernel.parts) {
-    const bool skewed = part.sweep && part.sweep->skewed;
     for (const Node& n : part.nodes) {
-      const bool here = n.kind == Node::kLoad && n.buffer == buffer;
-      use.reads = use.reads || here;
-      use.beside_rows = use.beside_rows || (here && skewed);
+      use.reads = use.reads || (n.kind == Node::kLoad && n.buffer == buffer);
     }
     for (const Store& s : part.stores) {
       if (s.buffer != buffer) continue;
       (s.update ? use.updates : use.stores) = true;
-      use.beside_rows = use.beside_rows || skewed;
       if (!s.update || s.accumulate == Accumulate::kNone) continue;
       const DType dtype = kernel.buffers[buffer].dtype;
       use.adds_floats = use.adds_floats || (is_float(dtype) && (s.accumulate == Accumulate::kAdd || s.accumulate == Accumulate::kMul));
@@ -215,7 +210,7 @@ class Joining {
         if (phase.outer[own] != b) continue;
         const Use use = use_of(phase, BufferId(own));
         if (touching++ == 0 && (!use.stores || use.updates || use.reads)) return false;
-        if (use.beside_rows || use.adds_vectors || (use.adds_floats && use.items > kMostMeeting * elems)) return false;
+        if (use.adds_vectors || (use.adds_floats && use.items > kMostMeeting * elems)) return false;
       }
     return touching > 1;
   }

@@ -24,8 +24,6 @@ constexpr int64_t kBlocksWanted = 16;               // on a multiprocessor, befo
 constexpr int64_t kColumnBytes = 64;                // of states that a thread keeps for its positions
 constexpr int64_t kColumnThreadBytes = 160;         // of those and of loads
 constexpr int kColumnBlock = 512;
-constexpr int64_t kLeastSkewedVectors = 8;  // in a row
-constexpr int kWideEnough = 4;              // lanes, for rows to do without skewed vectors
 constexpr int64_t kShortColumn = 1024, kLineBytes = 128;
 constexpr double kFilled = 0.9;  // of the multiprocessors, at least, before blocks share rows
 constexpr int64_t kMaxSplit = 4096;
@@ -69,50 +67,6 @@ int choose_width(const Part& part, const Kernel& kernel, AtomId v) {
   int width = std::bit_floor(static_cast<unsigned>(preferred_vector(part, kernel, v)));
   while (width > 1 && (!guards_uniform(part, v, width) || !part.space.extent(v).exact_quotient(width))) width /= 2;
   return width;
-}
-
-// Vectors of rows that do not start where vectors may: they keep to memory's alignment, and the first and the last of a row have lanes
-// outside it. True where that was possible.
-bool skew(Part& part, const Kernel& kernel) {
-  Sweep& sweep = *part.sweep;
-  if (sweep.dims.size() != 1 || !part.space.extent(sweep.dims[0]).is_constant()) return false;
-  const AtomId x = sweep.dims[0];
-  const int64_t elems = part.space.extent(x).value();
-  const int width = std::bit_floor(static_cast<unsigned>(preferred_vector(part, kernel, x)));
-  if (width == 1 || elems < kLeastSkewedVectors * width) return false;
-  // The rows as most bytes lie.
-  std::optional<Index> base;
-  int64_t most = 0;
-  std::vector<std::pair<Index, int64_t>> bytes;
-  for_each_access(part, kernel, [&](const Index& index, DType dtype) {
-    if (!index.coefficient(x).is(1) || inside_atom(part.space, index, x)) return;
-    const Index row = index - part.space.variable(x);
-    auto at = std::find_if(bytes.begin(), bytes.end(), [&](const auto& b) { return b.first == row; });
-    if (at == bytes.end()) at = bytes.insert(at, {row, 0});
-    at->second += bytes_of(dtype);
-    if (at->second > most) most = at->second, base = row;
-  });
-  bool guarded = false;
-  for_each_guard(part, [&](const Index& g) { guarded = guarded || part.space.depends_on(g, x); });
-  bool nested = false;
-  for_each_index(part, [&](const Index& i) { nested = nested || inside_atom(part.space, i, x); });
-  // An operand that all rows share would start between vectors: element by element it is slower than narrow vectors are (measured).
-  const bool alike = base && std::all_of(bytes.begin(), bytes.end(), [&](const auto& b) {
-                       const Index apart = b.first - *base;
-                       return apart.is_constant() && apart.constant.exact_quotient(width).has_value();
-                     });
-  if (!alike || guarded || nested) return false;
-  IndexSpace& space = part.space;
-  part.vector = width;
-  sweep.row_elems = elems;
-  sweep.dims[0] = space.add_variable(space[x].name + "v", (elems + 2 * width - 2) / width);
-  part.lane = space.add_variable("lane", width);
-  const Index first = (space.variable(sweep.dims[0]) + space.quotient(*base, width)) * Size(width) - *base;
-  const Index position = first + space.variable(part.lane);
-  for_each_index(part, [&](Index& index) { index = space.substitute(index, {{x, position}}); });
-  refresh_data(part);
-  sweep.skewed = first;
-  return true;
 }
 
 // Sweeps in which each node's value is used: bit q for sweep q.
@@ -277,10 +231,7 @@ void schedule_rows(const Graph& graph, const Target& target, const std::function
   const double along_bytes = order_for_memory(part, kernel, sweep.dims), across_bytes = order_for_memory(part, kernel, part.dims);
   sweep.across = across_bytes > along_bytes;
   std::vector<AtomId>& vector_dims = sweep.across ? part.dims : sweep.dims;
-  if (!vector_dims.empty()) {
-    const int width = choose_width(part, kernel, vector_dims.back());
-    if (sweep.across || width >= kWideEnough || !skew(part, kernel)) apply_vector(part, vector_dims, width);
-  }
+  if (!vector_dims.empty()) apply_vector(part, vector_dims, choose_width(part, kernel, vector_dims.back()));
 
   const Traffic t = traffic(part);
   const Size row_count = iterations(part), position_count = iterations(part, sweep.dims);
@@ -336,7 +287,6 @@ void schedule_rows(const Graph& graph, const Target& target, const std::function
                                      ? std::max<int64_t>(whole, 1)
                                      : in_flight);
   if (sweep.held) sweep.kept = choose_kept(graph, part, kKeptBytes);
-  if (sweep.skewed) kernel.blocks_resident = static_cast<int>(std::max<int64_t>(1, kThreadsWanted / kernel.block));
   if (!sweep.staged.empty()) kernel.dynamic_bytes = static_cast<int>(positions_of_block(sweep, positions) * t.held);
   if (sweep.cluster) {
     part.grid = {row_count * Size(sweep.split), 1};
