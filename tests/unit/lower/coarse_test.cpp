@@ -1,0 +1,63 @@
+// Which exponentials and quotients may be coarse: those of which only 16 bits are ever seen.
+#include "lower/coarse.h"
+
+#include <string>
+
+#include "catch.h"
+#include "driver/compile.h"
+
+using namespace fusec;
+
+namespace {
+
+// Names of the coarse ops of softmax(x), its steps written out, with `last` as its last op and some outputs.
+std::string coarse_ops(const std::string& last, const std::string& outputs, const std::string& dtype = "bf16") {
+  Diagnostics diagnostics;
+  CompileOptions options;
+  options.target = target_for("sm_90");
+  const SourceText source("g.fusion.json", R"({"version": 1, "name": "g", "inputs": [{"name": "x", "dtype": ")" + dtype +
+                                               R"(", "shape": [40, 96]}], "ops": [
+    {"op": "cast", "in": ["x"], "dtype": "f32", "out": "f"},
+    {"op": "max", "in": ["f"], "dims": [1], "keepdim": true, "out": "m"},
+    {"op": "sub", "in": ["f", "m"], "out": "d"},
+    {"op": "exp", "in": ["d"], "out": "e"},
+    {"op": "sum", "in": ["e"], "dims": [1], "keepdim": true, "out": "s"},
+    {"op": "div", "in": ["e", "s"], "out": "q"},
+    )" + last + R"(], "outputs": )" + outputs + "}");
+  auto compilation = compile(source, options, diagnostics);
+  INFO(render(diagnostics, source, false));
+  REQUIRE(compilation);
+  const Graph& graph = compilation->graph;
+  const auto coarse = find_coarse_ops(graph);
+  std::string names;
+  for (size_t i = 0; i < graph.ops.size(); ++i)
+    if (coarse[OpId(i)]) names += graph.name_of(OpId(i)) + " ";
+  return names;
+}
+
+const std::string kNarrow = R"({"op": "cast", "in": ["q"], "dtype": "bf16", "out": "y"})";
+
+}  // namespace
+
+TEST_CASE("an exponential that is rounded to 16 bits, and its quotient, are coarse") {
+  CHECK(coarse_ops(kNarrow, R"(["y"])") == "e q ");
+  CHECK(coarse_ops(R"({"op": "cast", "in": ["q"], "dtype": "f8e4m3", "out": "y"})", R"(["y"])") == "e q ");
+}
+
+TEST_CASE("what is seen in 32 bits is not") {
+  CHECK(coarse_ops(kNarrow, R"(["y", "e"])") == "");
+  CHECK(coarse_ops(kNarrow, R"(["y", "q"])") == "");
+  CHECK(coarse_ops(kNarrow, R"(["y", "s"])") == "");
+  CHECK(coarse_ops(R"({"op": "copy", "in": ["q"], "out": "y"})", R"(["y"])") == "");
+}
+
+TEST_CASE("nor where a difference or a logarithm would make its error greater") {
+  CHECK(coarse_ops(R"({"op": "sub", "in": ["q", 1.0], "out": "r"}, {"op": "cast", "in": ["r"], "dtype": "bf16", "out": "y"})",
+                   R"(["y"])") == "");
+  CHECK(coarse_ops(R"({"op": "log", "in": ["q"], "out": "r"}, {"op": "cast", "in": ["r"], "dtype": "bf16", "out": "y"})", R"(["y"])") == "");
+}
+
+TEST_CASE("quotients of exact values stay exact") {
+  CHECK(coarse_ops(R"({"op": "div", "in": ["f", "m"], "out": "r"}, {"op": "cast", "in": ["r"], "dtype": "bf16", "out": "y"})",
+                   R"(["y"])") == "");
+}
