@@ -27,7 +27,7 @@ std::string coarse_ops(const std::string& last, const std::string& outputs, cons
   auto compilation = compile(source, options, diagnostics);
   INFO(render(diagnostics, source, false));
   REQUIRE(compilation);
-  const Graph& graph = compilation->graph;
+  const Graph& graph = compilation->rewritten;
   const auto coarse = find_coarse_ops(graph);
   std::string names;
   for (size_t i = 0; i < graph.ops.size(); ++i)
