@@ -1,8 +1,9 @@
 #include "driver/what_if.h"
-#include "support/byte_sum.h"
 
 #include <algorithm>
 #include <set>
+
+#include "support/byte_sum.h"
 
 #include "support/text.h"
 

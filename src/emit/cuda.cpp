@@ -64,12 +64,13 @@ std::string describe(const Graph& graph, const Part& part, const std::vector<std
   std::string text;
   for (size_t i = 0; i < std::min(ops.size(), kNamed); ++i) text += (i > 0 ? ", " : "") + ops[i];
   if (ops.size() > kNamed) text += ", …";
-  std::string stored;
-  for (const Store& s : part.stores) {
-    const std::string& name = buffers[s.buffer.index];
-    if (stored.find(name) == std::string::npos) stored += (stored.empty() ? "" : ", ") + name;
-  }
-  return text + (text.empty() ? "" : " → ") + stored;
+  std::vector<std::string> stored;
+  for (const Store& s : part.stores)
+    if (const std::string& name = buffers[s.buffer.index]; std::find(stored.begin(), stored.end(), name) == stored.end())
+      stored.push_back(name);
+  if (!text.empty()) text += " → ";
+  for (size_t i = 0; i < stored.size(); ++i) text += (i > 0 ? ", " : "") + stored[i];
+  return text;
 }
 
 // The phases of a kernel of one block.

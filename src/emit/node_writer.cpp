@@ -82,7 +82,6 @@ void NodeWriter::close() {
   line("}");
 }
 
-// "x_in + i0 * 128 + 64". A difference is computed as an index first: unsigned, it must not meet the wider pointer half done.
 void NodeWriter::declare_dims(const std::vector<AtomId>& dims, const std::string& from) {
   if (dims.empty()) return;
   // Row-major digits of the thread (or block) number.
@@ -102,7 +101,7 @@ void NodeWriter::declare_dims(const std::vector<AtomId>& dims, const std::string
 
 std::string NodeWriter::address(BufferId buffer, const Index& index) const {
   const std::string text = index_text(part_.space, index, wide());
-  const std::string sign = wide() || part_.space.is_nonnegative(index) ? "" : "(int)";  // (of lanes outside a row)
+  const std::string sign = wide() || part_.space.is_nonnegative(index) ? "" : "(int)";  // (of guarded accesses)
   return buffers_[buffer.index] + " + " + (text.find('-') == std::string::npos ? text : sign + "(" + text + ")");
 }
 
@@ -205,7 +204,7 @@ void NodeWriter::write_load(NodeId id) {
   if (const int width = access_width(n.index, n.guard); width > 0) {
     const std::string from = address(n.buffer, without_lane(n.index));
     std::string text = "fs_load<" + lanes + ", " + std::to_string(width) + ">(" + from + ")";
-    if (part_.has_tail) text = "whole ? " + text + " : fs_load_some<" + lanes + ">(" + from + ", 0, count)";
+    if (part_.has_tail) text = "whole ? " + text + " : fs_load_some<" + lanes + ">(" + from + ", count)";
     if (!in_u_[i] && guard.empty()) {
       line("const " + vec + target + " = " + text + ";");
       return;
@@ -505,7 +504,7 @@ void NodeWriter::write_lanes(const Scope& scope, const std::vector<const Store*>
     } else {
       open(prefix + "{");
       line("if (whole) " + store);
-      line(std::string(updates ? "else fs_atomic_add_some(" : "else fs_store_some(") + to + ", " + results[k] + ", 0, count);");
+      line(std::string(updates ? "else fs_atomic_add_some(" : "else fs_store_some(") + to + ", " + results[k] + ", count);");
       close();
     }
   }

@@ -33,13 +33,13 @@ __device__ __forceinline__ Vec<T, N> fs_load(const T* p) {
   return v;
 }
 )"},
-    {"fs_load_some", R"(// Reads elements [from, to) of N; the others are zero.
+    {"fs_load_some", R"(// Reads the first `count` of N elements; the others are zero.
 template <int N, class T>
-__device__ __forceinline__ Vec<T, N> fs_load_some(const T* p, int from, int to) {
+__device__ __forceinline__ Vec<T, N> fs_load_some(const T* p, int count) {
   Vec<T, N> v = {};
 #pragma unroll
   for (int k = 0; k < N; ++k)
-    if (k >= from && k < to) v.at[k] = p[k];
+    if (k < count) v.at[k] = p[k];
   return v;
 }
 )"},
@@ -62,12 +62,12 @@ __device__ __forceinline__ void fs_store_one(T* p, T value) { *p = value; }
     {"fs_store_one_of", R"(template <int W, class T, int N>
 __device__ __forceinline__ void fs_store_one_of(T* p, const Vec<T, N>& v) { fs_store<W>(p, v); }
 )"},
-    {"fs_store_some", R"(// Writes elements [from, to) of N.
+    {"fs_store_some", R"(// Writes the first `count` of N elements.
 template <class T, int N>
-__device__ __forceinline__ void fs_store_some(T* p, const Vec<T, N>& v, int from, int to) {
+__device__ __forceinline__ void fs_store_some(T* p, const Vec<T, N>& v, int count) {
 #pragma unroll
   for (int k = 0; k < N; ++k)
-    if (k >= from && k < to) p[k] = v.at[k];
+    if (k < count) p[k] = v.at[k];
 }
 )"},
     {"fs_bitcast", R"(template <class To, class From>
@@ -513,7 +513,6 @@ __device__ __forceinline__ void fs_atomic_add_all(float* p, const Vec<float, N>&
       asm volatile("red.global.add.v2.f32 [%0], {%1, %2};" ::"l"(__cvta_generic_to_global(p + k)), "f"(v.at[k]), "f"(v.at[k + 1]) : "memory");
     return;
   }
-#else
 #endif
 #pragma unroll
   for (int k = 0; k < N; ++k) fs_atomic_add(p + k, v.at[k]);
@@ -840,12 +839,12 @@ struct fs_Moments {
   }
 };
 )"},
-    {"fs_LogSumExp", R"(// The greatest element, and the sum of exp(x - greatest).
-// exp(d) of a term d ≤ 0 in a sum of at least 1: an error of |d| ulp is less than half an ulp of the sum.
+    {"fs_LogSumExp", R"(// exp(d) of a term d ≤ 0 in a sum of at least 1: an error of |d| ulp is less than half an ulp of the sum.
 __device__ __forceinline__ float fs_exp_below(float d) { return fs_exp2_approximate(d * 1.44269504f); }
 __device__ __forceinline__ double fs_exp_below(double d) { return exp(d); }
 __device__ __forceinline__ float fs_log_of(float x) { return logf(x); }
 __device__ __forceinline__ double fs_log_of(double x) { return log(x); }
+// The greatest element, and the sum of exp(x - greatest).
 template <class T>
 struct fs_LogSumExp {
   T greatest, sum;
@@ -919,7 +918,8 @@ __device__ __forceinline__ A fs_scan_warp(A a, A& total) {
   return result;
 }
 )"},
-    {"fs_scan_share", R"(// For a block: each warp leaves its state in `shared`. After a barrier fs_scan_collect gives what fs_scan_warp would.
+    {"fs_scan_share",
+     R"(// For a block: each warp leaves its state in `shared`. After a barrier fs_scan_collect gives what fs_scan_warp would.
 template <class A>
 __device__ __forceinline__ A fs_scan_share(A a, A* shared) {
   a = fs_scan_lanes(a);
@@ -1029,7 +1029,8 @@ __device__ __forceinline__ int fs_relaxed(const int* p) {
   asm volatile("st.relaxed.gpu.s32 [%0], %1;" : : "l"(p), "r"(value) : "memory");
 }
 )"},
-    {"fs_take_ticket", R"(// Tiles go to blocks as these come for them: whoever waits for a tile before its own waits for a block that runs or has ended.
+    {"fs_take_ticket",
+     R"(// Tiles go to blocks as these come for them: whoever waits for a tile before its own waits for a block that runs or has ended.
 __device__ __forceinline__ int fs_take_ticket(int* next) {
   __shared__ int ticket;
   if (threadIdx.x == 0) {
@@ -1093,7 +1094,8 @@ __device__ __forceinline__ B fs_ordered_float(B bits, B infinity) {
   return bits & sign ? sign - 1 - magnitude : bits | sign;
 }
 )"},
-    {"fs_tally_digits", R"(// Counts the values of all P digits of a tile's keys in `tally`. A digit that a warp's keys share takes one update.
+    {"fs_tally_digits",
+     R"(// Counts the values of all P digits of a tile's keys in `tally`. A digit that a warp's keys share takes one update.
 template <int P, int T, int I, class F>
 __device__ __forceinline__ void fs_tally_digits(int* tally, unsigned* counts, int begin, int n, F key_at) {
   for (int i = threadIdx.x; i < P * 256; i += T) counts[i] = 0;
@@ -1128,7 +1130,8 @@ __device__ __forceinline__ void fs_tally_digits(int* tally, unsigned* counts, in
     if (counts[i] != 0) asm volatile("red.relaxed.gpu.add.s32 [%0], %1;" : : "l"(tally + i), "r"((int)counts[i]) : "memory");
 }
 )"},
-    {"fs_find_turn", R"(// What the turn-th turn sorts by: the turn-th of the digits in which the n keys of a row differ, the least one where they do not.
+    {"fs_find_turn",
+     R"(// What the turn-th turn sorts by: the turn-th of the digits in which the n keys of a row differ, the least one where they do not.
 struct fs_Turn {
   int digit = -1;  // none is left
   bool last = false;
@@ -1155,7 +1158,8 @@ __device__ __forceinline__ fs_Turn fs_find_turn(const int* tally, int turn, int 
   return found;
 }
 )"},
-    {"fs_rank_digit", R"(// How many keys of the warp had this digit before the lane's one; `counts`, of its digits, takes in those of the 32 lanes.
+    {"fs_rank_digit",
+     R"(// How many keys of the warp had this digit before the lane's one; `counts`, of its digits, takes in those of the 32 lanes.
 __device__ __forceinline__ int fs_rank_digit(int digit, unsigned short* counts) {
   unsigned same = 0xffffffffu;
 #pragma unroll
@@ -1192,7 +1196,8 @@ __device__ __forceinline__ long long fs_sum_before(long long mine) {
   return sum;
 }
 )"},
-    {"fs_look_back", R"(// How often a digit's value occurs in the tiles before: each posts what it holds itself, then what all up to it hold.
+    {"fs_look_back",
+     R"(// How often a digit's value occurs in the tiles before: each posts what it holds itself, then what all up to it hold.
 // A of them are asked at a time.
 constexpr int fs_kCounted = 1 << 29, fs_kSummed = 1 << 30;
 template <int A>
@@ -1212,7 +1217,8 @@ __device__ __forceinline__ int fs_look_back(const int* flags, int tile) {
   return sum;
 }
 )"},
-    {"fs_place_digits", R"(// From the counts of each warp: where its keys of a digit go in the tile (`starts` plus `counts`), and from there in the row (`places`).
+    {"fs_place_digits",
+     R"(// From the counts of each warp: where its keys of a digit go in the tile (`starts` plus `counts`), and from there in the row (`places`).
 template <int T, int A>
 __device__ __forceinline__ void fs_place_digits(unsigned short* counts, int* starts, int* places, const int* tally, int* flags, int tile) {
   const int d = threadIdx.x;
@@ -1247,7 +1253,8 @@ __device__ __forceinline__ void fs_take_staged(const unsigned* staged, int at, B
   if constexpr (sizeof(B) == 8) key |= (B)staged[N + at] << 32;
 }
 )"},
-    {"fs_sort_tile", R"(// The `left` keys of a tile, I of each thread (32 apart, its warp's after each other), in the order of a digit: afterwards T apart, with
+    {"fs_sort_tile",
+     R"(// The `left` keys of a tile, I of each thread (32 apart, its warp's after each other), in the order of a digit: afterwards T apart, with
 // their places in the row. What they come from moves along.
 template <int T, int I, int A, class B, class F>
 __device__ __forceinline__ void fs_sort_tile(B (&key)[I], int (&from)[I], int (&place)[I], unsigned* staged, const int* tally, int* flags,

@@ -1,8 +1,11 @@
 #include "emit/radix_writer.h"
 
+#include <map>
+
 #include "emit/cuda.h"
 #include "emit/expression.h"
 #include "emit/node_writer.h"
+#include "kernel/visit.h"
 
 namespace fusec {
 
@@ -75,7 +78,7 @@ class RadixWriter : NodeWriter {
     line("// " + op_comment(graph_, line_.op) + ": " + tiles() + " tiles of a row, in turns: all digits are counted, then the keys go in");
     line("// the order of one after the other of those in which they differ.");
     line("__shared__ unsigned " + at("staged") + "[" + tile_keys() + (bytes_of(dtype_) == 8 ? " * 2" : "") + "];");
-    line("const int " + at("tiles") + " = (int)(" + size_text(iterations_of_rows() * Size(radix_.tiles), graph_.symbols, false) + ");");
+    line("const int " + at("tiles") + " = (int)(" + size_text(iterations(part_) * Size(radix_.tiles), graph_.symbols, false) + ");");
     open("for (int " + at("taken") + " = 0; " + at("taken") + " <= " + number(radix_.digits) + "; ++" + at("taken") + ") {");
     line("const int " + at("ticket") + " = fs_take_ticket(" + buffer(radix_.state) + ");");
     line("const int " + at("turn") + " = " + at("ticket") + " / " + at("tiles") + ", " + at("tile") + " = " + at("ticket") + " % " +
@@ -87,12 +90,6 @@ class RadixWriter : NodeWriter {
     line("int *const " + at("flags") + " = " + buffer(radix_.flags) + " + (" + at("turn") + " % 2 * (long long)" + at("tiles") + " + " +
          long_product("t", radix_.tiles) + ") * 256;");
     line("const int " + at("left") + " = " + extent() + " - " + at("tile") + " * " + tile_keys() + ";");
-  }
-
-  Size iterations_of_rows() const {
-    Size rows = 1;
-    for (AtomId d : part_.dims) rows *= part_.space.extent(d);
-    return rows;
   }
 
   static std::string long_product(const std::string& a, int64_t b) { return "(long long)" + a + " * " + number(b); }
@@ -125,7 +122,7 @@ class RadixWriter : NodeWriter {
     line("fs_await_tiles(" + at("done") + ", " + tiles() + ");");
     line("const fs_Turn " + at("now") + " = fs_find_turn<" + number(radix_.digits) + ">(" + at("tally") + ", " + at("turn") + " - 1, " +
          extent() + ");");
-    line("if (" + at("now") + ".digit < 0) " + (iterations_of_rows().is(1) ? "return;" : "continue;") + "  // no digit is left");
+    line("if (" + at("now") + ".digit < 0) " + (iterations(part_).is(1) ? "return;" : "continue;") + "  // no digit is left");
     line("auto " + at("digit") + " = [&](" + bits() + " bits) { return (int)(" + at("ordered") + "(bits) >> 8 * " + at("now") +
          ".digit) & 255; };");
   }

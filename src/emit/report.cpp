@@ -15,7 +15,7 @@ using Json = nlohmann::ordered_json;
 
 Json launch_json(const LaunchFacts& l) {
   Json json = {{"grid", {l.blocks, 1, 1}}, {"block", {l.block, 1, 1}}, {"shared_bytes", l.shared_bytes}};
-  // What the phases of one block store, each after a barrier, and why they share a launch.
+  // What the phases of one block store, between barriers, and why they share a launch.
   if (!l.phases.empty()) json["phases"] = l.phases, json["why"] = l.why;
   return json;
 }

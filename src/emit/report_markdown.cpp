@@ -34,7 +34,7 @@ std::string segment_text(size_t id, const Segment& segment, const SegmentFacts& 
               (at->second.spill_bytes ? ", " + std::to_string(at->second.spill_bytes) + " B spilled" : "");
     text += "\n";
     if (l.phases.empty()) continue;
-    text += "  - phases of one block, with a barrier after each: ";
+    text += "  - phases of one block, with barriers between them: ";
     for (size_t i = 0; i < l.phases.size(); ++i) text += (i > 0 ? "; " : "") + list_text(l.phases[i]);
     text += "\n  - one launch: " + l.why + "\n";
   }

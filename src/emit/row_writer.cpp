@@ -413,9 +413,9 @@ class RowWriter : NodeWriter {
     auto write = [&](NodeId id) {
       const std::string place =
           names_[id.index] + "_held[p" + (end_.empty() && first_position_ == "member" ? "" : " - (first - member)") + "]";
-      if (is_staged(id) && held_.contains(id.index)) return line(names_[id.index] + "[u] = " + place + ";");
-      write_load(id);
       const std::string condition = whole_rounds() || overlaps() ? "" : "if (q == p) ";
+      if (is_staged(id) && held_.contains(id.index)) return line(condition + names_[id.index] + "[u] = " + place + ";");
+      write_load(id);
       if (is_staged(id)) line(condition + place + " = " + names_[id.index] + "[u];"), held_.insert(id.index);
     };
     write_loads(true, wanted, [&] { open_positions(begin, true); }, write);

@@ -71,8 +71,8 @@ ScanChunks plan_chunks(const Graph& graph, const Target& target, OpId id) {
   if (!extent.is_constant() || extent.value() < 2 * kChunk) return chunks;
   const int64_t elems = evaluate(element_count(shape), typical_values(graph.symbols)), rows = std::max<int64_t>(elems / extent.value(), 1);
   if (rows >= target.multiprocessors) return chunks;
-  chunks.elems =
-      std::max((extent.value() + target.multiprocessors * kBlocksEach / rows - 1) / (target.multiprocessors * kBlocksEach / rows), kChunk);
+  const int64_t wanted = target.multiprocessors * kBlocksEach / rows;
+  chunks.elems = std::max((extent.value() + wanted - 1) / wanted, kChunk);
   chunks.elems = (chunks.elems + kChunk - 1) / kChunk * kChunk;
   chunks.count = (extent.value() + chunks.elems - 1) / chunks.elems;
   return chunks;

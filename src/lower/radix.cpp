@@ -1,5 +1,8 @@
 #include "lower/radix.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "graph/updates.h"
 #include "kernel/visit.h"
 #include "lower/lines.h"

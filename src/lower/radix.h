@@ -9,12 +9,6 @@ namespace fusec {
 // True for rows too long for a block.
 bool sorts_by_digits(const Graph& graph, OpId op);
 
-// Memory of a sort, between its launches and its turns.
-struct RadixPlace {
-  KernelArg state, flags;
-  std::array<KernelArg, 2> keys, from;
-};
-
 // A sort's tiles and turns; buffers are still to be set.
 Radix plan_radix(const Graph& graph, const Target& target, OpId op);
 Size radix_state_words(const Graph& graph, OpId op, const Radix& radix);
@@ -22,7 +16,7 @@ Size radix_flag_words(const Graph& graph, OpId op, const Radix& radix);
 // Buffers of keys, and of where they come from.
 int radix_buffers(const Radix& radix);
 
-// `input.stores`: results of `op`, or values that depend on them at their own position alone. `inverse`: of these, scatters by the order.
+// `input.stores`: results of `op`, values that depend on them at their own position alone, or scatters of such by a permutation.
 void lower_radix(const KernelInput& input, OpId op, Radix radix, Kernel& kernel);
 
 }  // namespace fusec

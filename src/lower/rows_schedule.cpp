@@ -148,7 +148,7 @@ bool too_few_rows(const Part& part, const Target& target) {
 
 // What a thread keeps for one step of a row, in bytes of registers, beside states: the loads of two rows, of which one is on the way, and
 // what all rows share.
-int64_t loaded_bytes_of_step(const Part& part, bool ahead) {
+static int64_t loaded_bytes_of_step(const Part& part, bool ahead) {
   const std::vector<bool> along = along_row(part);
   int64_t bytes = 0;
   for (size_t i = 0; i < part.nodes.size(); ++i) {
@@ -185,6 +185,7 @@ bool schedule_columns(const Graph& graph, const Target& target, const std::funct
   if (waits && turns > most_steps) return false;
   sweep.steps = static_cast<int>(waits ? turns : part.vector > 1 ? 1 : std::min(turns, most_steps));
   sweep.split = static_cast<int>(ceil_div(turns, sweep.steps));
+  sweep.steps = static_cast<int>(ceil_div(turns, sweep.split));
   sweep.rows = std::max(1, kColumnBlock / sweep.group);
   kernel.block = sweep.group * sweep.rows;
   sweep.held = true;
@@ -206,7 +207,7 @@ bool schedule_columns(const Graph& graph, const Target& target, const std::funct
 }
 
 // A row that registers cannot hold: in the shared memory of one block, or of a cluster, of which several fit on a multiprocessor.
-void hold_in_shared_memory(const Target& target, int64_t bytes, int64_t positions, Kernel& kernel, int64_t& group) {
+static void hold_in_shared_memory(const Target& target, int64_t bytes, int64_t positions, Kernel& kernel, int64_t& group) {
   Sweep& sweep = *kernel.parts[0].sweep;
   const int64_t block_limit = target.shared_bytes_per_block - kReservedBytes;
   const int64_t largest_cluster = arch_number(target) >= 90 ? kMaxCluster : 1;

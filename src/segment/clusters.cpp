@@ -1,8 +1,8 @@
 #include "segment/clusters.h"
-#include "support/byte_sum.h"
 
 #include <algorithm>
 
+#include "support/byte_sum.h"
 #include "support/check.h"
 
 namespace fusec {

@@ -15,8 +15,8 @@ namespace {
 
 constexpr size_t kRegion = 300;            // values considered behind what a kernel reads
 constexpr int64_t kLeastBytes = 64 << 10;  // less is not worth a change
-constexpr double kWideFactor =
-    8;                            // what storing a value costs that narrower ones could stand for: only arithmetic without end outweighs it
+// What storing a value costs that narrower ones could stand for: only arithmetic without end outweighs it.
+constexpr double kWideFactor = 8;
 constexpr double kWideUs = 0.05;  // and each wide value beyond that, however small: a few numbers are made again
 constexpr double kArithmeticShares[] = {1.0,
                                         0.2};  // instructions hide behind memory to a degree: several guesses, judged by the whole cost

@@ -4,16 +4,15 @@
 #include <bit>
 #include <cmath>
 
-#include "support/byte_sum.h"
-
 #include "graph/updates.h"
+#include "support/byte_sum.h"
 
 namespace fusec {
 
 namespace {
 
 constexpr int64_t kInlineReduction = 16;   // elements that one thread reduces in a loop
-constexpr int64_t kOneBlockElems = 16384;  // elements that one block sorts, scans or scatters
+constexpr int64_t kOneBlockElems = 16384;  // elements that one block scans or scatters; longer rows are sorted by many
 constexpr double kL2Share = 0.75;          // of the L2 cache, for rows that are read again
 constexpr int64_t kClusterBlocks = 8;      // portable cluster size, sm_90 and later
 constexpr int64_t kElemsPerClusterBlock = 4096;
