@@ -4,11 +4,9 @@
                                                                                                         the limit that a copy sets
 """
 import argparse
-import json
-import pathlib
-import subprocess
 import sys
-import tempfile
+
+import sweep
 
 ROWS = [16, 128, 1024, 4096, 16384]
 COLUMNS = [768, 1600, 4096, 5003, 8192, 18432, 73728]
@@ -96,28 +94,13 @@ def graphs(rows, columns):
 
 def main():
     p = argparse.ArgumentParser()
-    p.add_argument("fusec")
-    p.add_argument("--write", help="only write the graphs")
+    sweep.add_options(p)
     p.add_argument("--rows", default=",".join(map(str, ROWS)))
     p.add_argument("--columns", default=",".join(map(str, COLUMNS)))
-    p.add_argument("--only", default="", help="graphs whose name contains this")
     o = p.parse_args()
-    folder = pathlib.Path(o.write or tempfile.mkdtemp(prefix="fusec_sweep_"))
-    folder.mkdir(parents=True, exist_ok=True)
-    for g in graphs([int(r) for r in o.rows.split(",")], [int(c) for c in o.columns.split(",")]):
-        if o.only not in g["name"]:
-            continue
-        path = folder / f"{g['name']}.fusion.json"
-        path.write_text(json.dumps(g))
-        if o.write:
-            continue
-        done = subprocess.run([o.fusec, "run", path, "--bench", "--json"], capture_output=True, text=True)
-        if done.returncode:
-            print(f"{g['name']:28} exit {done.returncode}: {done.stderr[:200]}")
-            continue
-        result = json.loads(done.stdout)
+    for name, result in sweep.results(o, graphs([int(r) for r in o.rows.split(",")], [int(c) for c in o.columns.split(",")])):
         limit = result["bytes"] / result["limit_gbps"] / 1e3
-        print(f"{g['name']:28} {result['us']['median']:10.1f} us  limit {limit:10.1f}", flush=True)
+        print(f"{name:28} {result['us']['median']:10.1f} us  limit {limit:10.1f}", flush=True)
 
 
 if __name__ == "__main__":

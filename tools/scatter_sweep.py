@@ -6,12 +6,10 @@ The targets are drawn evenly, all equal, sorted, or as a Zipf law has them (few 
 graph, so that no files are needed.
 """
 import argparse
-import json
 import math
-import pathlib
-import subprocess
 import sys
-import tempfile
+
+import sweep
 
 UPDATES, ELEMENTS = 1 << 24, 1 << 25
 
@@ -56,28 +54,14 @@ def graphs():
 
 def main():
     p = argparse.ArgumentParser()
-    p.add_argument("fusec")
-    p.add_argument("--write", help="only write the graphs")
+    sweep.add_options(p)
     p.add_argument("--scatter", default="auto")
-    p.add_argument("--only", default="", help="graphs whose name contains this")
     o = p.parse_args()
-    folder = pathlib.Path(o.write or tempfile.mkdtemp(prefix="fusec_sweep_"))
-    folder.mkdir(parents=True, exist_ok=True)
     even = 0
-    for g in graphs():
-        if o.only not in g["name"]:
-            continue
-        path = folder / f"{g['name']}.fusion.json"
-        path.write_text(json.dumps(g))
-        if o.write:
-            continue
-        done = subprocess.run([o.fusec, "run", path, "--bench", "--json", "--scatter", o.scatter], capture_output=True, text=True)
-        if done.returncode:
-            print(f"{g['name']:28} exit {done.returncode}: {done.stderr[:200]}")
-            continue
-        us = json.loads(done.stdout)["us"]["median"]
-        even = us if g["name"].endswith("even") else even
-        print(f"{g['name']:28} {us:10.1f} us  {us / even:6.2f} of even", flush=True)
+    for name, result in sweep.results(o, graphs(), "--scatter", o.scatter):
+        us = result["us"]["median"]
+        even = us if name.endswith("even") else even
+        print(f"{name:28} {us:10.1f} us  {us / even:6.2f} of even", flush=True)
 
 
 if __name__ == "__main__":

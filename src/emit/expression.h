@@ -9,6 +9,7 @@
 
 namespace fusec {
 
+inline std::string number(int64_t n) { return std::to_string(n); }
 // A literal of a dtype, in its register type.
 std::string literal_text(const Literal& literal, DType dtype);
 // Register value of `from` → register value of `to`, as the graph's `cast` defines it.

@@ -11,8 +11,6 @@ namespace fusec {
 
 namespace {
 
-std::string number(int64_t n) { return std::to_string(n); }
-
 Accumulator accumulator_of(OpKind kind, DType dtype) {
   Accumulator a;
   switch (kind) {

@@ -11,8 +11,6 @@ namespace fusec {
 
 namespace {
 
-std::string number(int64_t n) { return std::to_string(n); }
-
 // The largest bits of a float that is no NaN.
 const char* infinity_bits(DType dtype) {
   switch (dtype) {

@@ -8,8 +8,6 @@ namespace fusec {
 
 namespace {
 
-std::string number(int64_t n) { return std::to_string(n); }
-
 class RestWriter : NodeWriter {
  public:
   RestWriter(const Graph& graph, const Kernel& kernel, const Part& part, const std::vector<std::string>& buffer_names, bool contract,

@@ -13,8 +13,6 @@ namespace fusec {
 
 namespace {
 
-std::string number(int64_t n) { return std::to_string(n); }
-
 // A thread's repetition (u) runs over the positions of its row that it takes.
 class RowWriter : NodeWriter {
  public:

@@ -12,8 +12,6 @@ namespace fusec {
 
 namespace {
 
-std::string number(int64_t n) { return std::to_string(n); }
-
 // Leaves every value as it is: -0 does so to a sum of floats, +0 would not.
 Literal neutral(Accumulate how, DType dtype) {
   const double infinity = std::numeric_limits<double>::infinity();

@@ -78,6 +78,15 @@ ScanChunks plan_chunks(const Graph& graph, const Target& target, OpId id) {
   return chunks;
 }
 
+Size line_rows(const Graph& graph, OpId id) {
+  const Op& op = graph[id];
+  const Shape& shape = graph[op.in[0].value].shape;
+  Size rows = 1;
+  for (size_t d = 0; d < shape.size(); ++d)
+    if (static_cast<int64_t>(d) != graph.attrs(op).dim) rows *= shape[d];
+  return rows;
+}
+
 std::vector<Index> line_indices(Part& part, const Shape& shape, size_t dim) {
   std::vector<Index> indices;
   for (size_t d = 0; d < shape.size(); ++d) {

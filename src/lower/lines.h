@@ -21,6 +21,8 @@ ScanChunks plan_chunks(const Graph& graph, const Target& target, OpId op);
 // `input.stores`: results of `op`, one or more times each.
 void lower_line(const KernelInput& input, OpId op, const ScanChunks& chunks, Kernel& kernel);
 
+// Rows of a scan or sort.
+Size line_rows(const Graph& graph, OpId op);
 // One variable for each dim of more than one position: that of the line becomes `part.line->position`, the others the part's dims.
 std::vector<Index> line_indices(Part& part, const Shape& shape, size_t dim);
 

@@ -309,11 +309,7 @@ class Lowering {
   }
 
   Size chunk_totals_bytes(OpId op, const ScanChunks& chunks) const {
-    const Shape& shape = graph_[graph_[op].in[0].value].shape;
-    Size count = chunks.count;
-    for (size_t d = 0; d < shape.size(); ++d)
-      if (static_cast<int64_t>(d) != graph_.attrs(graph_[op]).dim) count *= shape[d];
-    return count * Size(bytes_of(DType::kI64));
+    return line_rows(graph_, op) * Size(chunks.count) * Size(bytes_of(DType::kI64));
   }
 
   // A value that two kernels, or one twice, are to read: stored first, where that costs less than to compute it again.

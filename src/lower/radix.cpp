@@ -24,19 +24,11 @@ constexpr TileShape kTiles[] = {{512, 16}, {512, 8}, {kMinBlock, 8}, {kMinBlock,
 constexpr int64_t kStagedBytes = 32 << 10;
 
 Size row_extent(const Graph& graph, const Op& op) { return graph[op.in[0].value].shape[static_cast<size_t>(graph.attrs(op).dim)]; }
-Size rows_of(const Graph& graph, OpId id) {
-  const Op& op = graph[id];
-  const Shape& shape = graph[op.in[0].value].shape;
-  Size rows = 1;
-  for (size_t d = 0; d < shape.size(); ++d)
-    if (static_cast<int64_t>(d) != graph.attrs(op).dim) rows *= shape[d];
-  return rows;
-}
 
 // The largest tiles that leave no multiprocessor without one.
 TileShape choose_tile(const Graph& graph, const Target& target, OpId id) {
   const int64_t extent = row_extent(graph, graph[id]).value();
-  const int64_t rows = evaluate(rows_of(graph, id), typical_values(graph.symbols));
+  const int64_t rows = evaluate(line_rows(graph, id), typical_values(graph.symbols));
   const int64_t key = std::max(bytes_of(graph[graph[id].in[0].value].dtype), 4);
   for (const TileShape& tile : kTiles)
     if (tile.keys() * key <= kStagedBytes && rows * (extent / tile.keys()) >= target.multiprocessors * 7 / 8) return tile;
@@ -110,13 +102,13 @@ Radix plan_radix(const Graph& graph, const Target& target, OpId id) {
   radix.digits = bytes_of(graph[graph[id].in[0].value].dtype);
   radix.tiles = (row_extent(graph, graph[id]).value() + tile.keys() - 1) / tile.keys();
   // Where all tiles run at once, none finds the sum of many others at first.
-  const double tiles = static_cast<double>(radix.tiles * evaluate(rows_of(graph, id), typical_values(graph.symbols)));
+  const double tiles = static_cast<double>(radix.tiles * evaluate(line_rows(graph, id), typical_values(graph.symbols)));
   radix.ahead = radix.tiles > 8 && tiles <= target.multiprocessors ? 32 : 8;
   return radix;
 }
 
-Size radix_state_words(const Graph& graph, OpId op, const Radix& radix) { return rows_of(graph, op) * Size(radix.state_words()) + 1; }
-Size radix_flag_words(const Graph& graph, OpId op, const Radix& radix) { return rows_of(graph, op) * Size(radix.tiles * 2 * 256); }
+Size radix_state_words(const Graph& graph, OpId op, const Radix& radix) { return line_rows(graph, op) * Size(radix.state_words()) + 1; }
+Size radix_flag_words(const Graph& graph, OpId op, const Radix& radix) { return line_rows(graph, op) * Size(radix.tiles * 2 * 256); }
 int radix_buffers(const Radix& radix) { return std::min(radix.digits - 1, 2); }
 
 void lower_radix(const KernelInput& input, OpId id, Radix radix, Kernel& kernel) {

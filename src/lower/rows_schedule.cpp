@@ -120,6 +120,11 @@ struct Traffic {
   bool stores_along = false;
 };
 
+// Of all lanes.
+int64_t bytes_of_load(const Part& part, const Node& n) {
+  return int64_t{bytes_of(n.dtype)} * (part.lane.valid() && part.space.depends_on(n.index, part.lane) ? part.vector : 1);
+}
+
 Traffic traffic(const Part& part) {
   const std::vector<int> phase = phases(part);
   const std::vector<bool> along = along_row(part);
@@ -129,12 +134,44 @@ Traffic traffic(const Part& part) {
     const Node& n = part.nodes[NodeId(i)];
     if (n.kind == Node::kReduce) t.sweeps = std::max(t.sweeps, phase[i]);
     if (n.kind != Node::kLoad || !along[i]) continue;
-    const int64_t bytes = bytes_of(n.dtype) * (part.lane.valid() && part.space.depends_on(n.index, part.lane) ? part.vector : 1);
+    const int64_t bytes = bytes_of_load(part, n);
     if (used[i] & 1) t.first += bytes;
     if (std::popcount(used[i]) > 1) t.held += bytes;
   }
   for (const Store& s : part.stores) t.stores_along |= is_along(part, along, s);
   return t;
+}
+
+// What a thread keeps for one step of a row, in bytes of registers, beside states: the loads of two rows, of which one is on the way, and
+// what all rows share.
+int64_t loaded_bytes_of_step(const Part& part, bool ahead) {
+  const std::vector<bool> along = along_row(part);
+  int64_t bytes = 0;
+  for (size_t i = 0; i < part.nodes.size(); ++i) {
+    const Node& n = part.nodes[NodeId(i)];
+    if (n.kind != Node::kLoad || !along[i]) continue;
+    const bool by_row = std::any_of(part.dims.begin(), part.dims.end(), [&](AtomId v) { return part.space.depends_on(n.index, v); });
+    bytes += std::max<int64_t>(4, bytes_of_load(part, n)) * (by_row && ahead ? 2 : 1);
+  }
+  return bytes;
+}
+
+// A row that registers cannot hold: in the shared memory of one block, or of a cluster, of which several fit on a multiprocessor.
+void hold_in_shared_memory(const Target& target, int64_t bytes, int64_t positions, Kernel& kernel, int64_t& group) {
+  Sweep& sweep = *kernel.parts[0].sweep;
+  const int64_t block_limit = target.shared_bytes_per_block - kReservedBytes;
+  const int64_t largest_cluster = arch_number(target) >= 90 ? kMaxCluster : 1;
+  for (int64_t share : {int64_t{3}, int64_t{2}, int64_t{1}})
+    for (int64_t blocks = 1; blocks <= largest_cluster; blocks *= 2) {
+      const int64_t most = block_limit / share - kReservedBytes, chunk = ceil_div(ceil_div(positions, blocks), kSharedBlock) * kSharedBlock;
+      if (chunk * bytes > most) continue;
+      group = kSharedBlock;
+      sweep.split = static_cast<int>(blocks);
+      sweep.cluster = blocks > 1;
+      kernel.blocks_resident = static_cast<int>(share);
+      sweep.staged = choose_staged(kernel.parts[0]);
+      return;
+    }
 }
 
 }  // namespace
@@ -144,21 +181,6 @@ bool too_few_rows(const Part& part, const Target& target) {
   if (!t.stores_along && t.sweeps == 1) return false;  // blocks can share a row
   const int64_t rows = typical(part, iterations(part)), positions = typical(part, iterations(part, part.sweep->dims));
   return rows * 4 < target.multiprocessors && rows * positions > int64_t{1} << 18;
-}
-
-// What a thread keeps for one step of a row, in bytes of registers, beside states: the loads of two rows, of which one is on the way, and
-// what all rows share.
-static int64_t loaded_bytes_of_step(const Part& part, bool ahead) {
-  const std::vector<bool> along = along_row(part);
-  int64_t bytes = 0;
-  for (size_t i = 0; i < part.nodes.size(); ++i) {
-    const Node& n = part.nodes[NodeId(i)];
-    if (n.kind != Node::kLoad || !along[i]) continue;
-    const bool by_row = std::any_of(part.dims.begin(), part.dims.end(), [&](AtomId v) { return part.space.depends_on(n.index, v); });
-    const bool lanes = part.lane.valid() && part.space.depends_on(n.index, part.lane);
-    bytes += std::max(4, bytes_of(n.dtype) * (lanes ? part.vector : 1)) * (by_row && ahead ? 2 : 1);
-  }
-  return bytes;
 }
 
 // Each block takes one row after another, its threads always the same positions. Without anything that a whole row has to wait for, blocks
@@ -204,24 +226,6 @@ bool schedule_columns(const Graph& graph, const Target& target, const std::funct
   name_shared_atoms(part);
   choose_index_width(part);
   return true;
-}
-
-// A row that registers cannot hold: in the shared memory of one block, or of a cluster, of which several fit on a multiprocessor.
-static void hold_in_shared_memory(const Target& target, int64_t bytes, int64_t positions, Kernel& kernel, int64_t& group) {
-  Sweep& sweep = *kernel.parts[0].sweep;
-  const int64_t block_limit = target.shared_bytes_per_block - kReservedBytes;
-  const int64_t largest_cluster = arch_number(target) >= 90 ? kMaxCluster : 1;
-  for (int64_t share : {int64_t{3}, int64_t{2}, int64_t{1}})
-    for (int64_t blocks = 1; blocks <= largest_cluster; blocks *= 2) {
-      const int64_t most = block_limit / share - kReservedBytes, chunk = ceil_div(ceil_div(positions, blocks), kSharedBlock) * kSharedBlock;
-      if (chunk * bytes > most) continue;
-      group = kSharedBlock;
-      sweep.split = static_cast<int>(blocks);
-      sweep.cluster = blocks > 1;
-      kernel.blocks_resident = static_cast<int>(share);
-      sweep.staged = choose_staged(kernel.parts[0]);
-      return;
-    }
 }
 
 void schedule_rows(const Graph& graph, const Target& target, const std::function<KernelArg(const Size&)>& scratch, Kernel& kernel) {

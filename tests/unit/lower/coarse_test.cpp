@@ -3,8 +3,7 @@
 
 #include <string>
 
-#include "catch.h"
-#include "driver/compile.h"
+#include "unit/lower/lowered.h"
 
 using namespace fusec;
 
@@ -12,22 +11,17 @@ namespace {
 
 // Names of the coarse ops of softmax(x), its steps written out, with `last` as its last op and some outputs.
 std::string coarse_ops(const std::string& last, const std::string& outputs, const std::string& dtype = "bf16") {
-  Diagnostics diagnostics;
-  CompileOptions options;
-  options.target = target_for("sm_90");
-  const SourceText source("g.fusion.json", R"({"version": 1, "name": "g", "inputs": [{"name": "x", "dtype": ")" + dtype +
-                                               R"(", "shape": [40, 96]}], "ops": [
+  const Graph graph = compiled(R"({"version": 1, "name": "g", "inputs": [{"name": "x", "dtype": ")" + dtype +
+                               R"(", "shape": [40, 96]}], "ops": [
     {"op": "cast", "in": ["x"], "dtype": "f32", "out": "f"},
     {"op": "max", "in": ["f"], "dims": [1], "keepdim": true, "out": "m"},
     {"op": "sub", "in": ["f", "m"], "out": "d"},
     {"op": "exp", "in": ["d"], "out": "e"},
     {"op": "sum", "in": ["e"], "dims": [1], "keepdim": true, "out": "s"},
     {"op": "div", "in": ["e", "s"], "out": "q"},
-    )" + last + R"(], "outputs": )" + outputs + "}");
-  auto compilation = compile(source, options, diagnostics);
-  INFO(render(diagnostics, source, false));
-  REQUIRE(compilation);
-  const Graph& graph = compilation->rewritten;
+    )" + last + R"(], "outputs": )" +
+                               outputs + "}")
+                          .rewritten;
   const auto coarse = find_coarse_ops(graph);
   std::string names;
   for (size_t i = 0; i < graph.ops.size(); ++i)
@@ -54,7 +48,8 @@ TEST_CASE("what is seen in 32 bits is not") {
 TEST_CASE("nor where a difference or a logarithm would make its error greater") {
   CHECK(coarse_ops(R"({"op": "sub", "in": ["q", 1.0], "out": "r"}, {"op": "cast", "in": ["r"], "dtype": "bf16", "out": "y"})",
                    R"(["y"])") == "");
-  CHECK(coarse_ops(R"({"op": "log", "in": ["q"], "out": "r"}, {"op": "cast", "in": ["r"], "dtype": "bf16", "out": "y"})", R"(["y"])") == "");
+  CHECK(coarse_ops(R"({"op": "log", "in": ["q"], "out": "r"}, {"op": "cast", "in": ["r"], "dtype": "bf16", "out": "y"})", R"(["y"])") ==
+        "");
 }
 
 TEST_CASE("quotients of exact values stay exact") {

@@ -3,24 +3,11 @@
 
 #include <string>
 
-#include "catch.h"
-#include "driver/compile.h"
+#include "unit/lower/lowered.h"
 
 using namespace fusec;
 
 namespace {
-
-Program lowered(const std::string& text) {
-  Diagnostics diagnostics;
-  CompileOptions options;
-  options.target = target_for("sm_90");
-  const SourceText source("g.fusion.json", text);
-  auto compilation = compile(source, options, diagnostics);
-  INFO(render(diagnostics, source, false));
-  REQUIRE(compilation);
-  REQUIRE(compilation->program);
-  return std::move(*compilation->program);
-}
 
 // A graph of one bf16 input x of the given shape, cast up, `op` applied, cast down.
 std::string chain(const std::string& shape, const std::string& input_extra = "", const std::string& output = R"("y")") {
@@ -29,8 +16,6 @@ std::string chain(const std::string& shape, const std::string& input_extra = "",
     "outputs": [)" +
          output + "]}";
 }
-
-bool has(const Program& p, const std::string& text) { return p.cuda_source.find(text) != std::string::npos; }
 
 }  // namespace
 

@@ -3,27 +3,11 @@
 
 #include <string>
 
-#include "catch.h"
-#include "driver/compile.h"
+#include "unit/lower/lowered.h"
 
 using namespace fusec;
 
 namespace {
-
-Program lowered(const std::string& text, bool phases = true) {
-  Diagnostics diagnostics;
-  CompileOptions options;
-  options.target = target_for("sm_90");
-  options.lower.phases = phases;
-  const SourceText source("g.fusion.json", text);
-  auto compilation = compile(source, options, diagnostics);
-  INFO(render(diagnostics, source, false));
-  REQUIRE(compilation);
-  REQUIRE(compilation->program);
-  return std::move(*compilation->program);
-}
-
-bool has(const Program& p, const std::string& text) { return p.cuda_source.find(text) != std::string::npos; }
 
 using Phases = std::vector<std::vector<std::string>>;
 
