@@ -51,7 +51,8 @@ std::vector<bool> independent_nodes(const Part& part, AtomId v) {
       independent[i] = independent[n.in[0].index] && independent[n.in[2].index];
       continue;
     }
-    independent[i] = free(n.index) && std::all_of(n.guard.begin(), n.guard.end(), free) &&
+    const bool rest = n.kind != Node::kListed || free(part.list->element);  // what the row's slots did not hold is added from there
+    independent[i] = rest && free(n.index) && std::all_of(n.guard.begin(), n.guard.end(), free) &&
                      std::all_of(n.in.begin(), n.in.end(), [&](NodeId in) { return independent[in.index]; });
   }
   return independent;

@@ -101,19 +101,20 @@ def random_graph(seed, ops):
 
     def step(r, work):
         graph = Maker(seed, ops).graph(f"random_{seed}")
+        flags = laws.flags_of(graph)
         path, given, reference, best = (work / name for name in ("g.fusion.json", "in.safetensors", "cpu.safetensors", "gpu.safetensors"))
         path.write_text(json.dumps(graph))
-        emulate.must(r.fusec, "compile", path, "-o", work, "--emit", "cu")
+        emulate.must(r.fusec, "compile", path, "-o", work, "--emit", "cu", *flags)
         emulate.prepare_inputs(emulate.Program(work, graph["name"]), graph, given, seed, special=True)
         emulate.must(r.fusec, "-q", "run", path, "--device", "cpu", "--inputs", given, "--outputs", reference)
-        r.gpu(path, "--inputs", given, "--outputs", best)
+        r.gpu(path, "--inputs", given, "--outputs", best, *flags)
         allowed = laws.tolerance_of(graph)
         if found := data.difference(best, reference, allowed):
             raise emulate.Failure(found)
         settled = laws.settled_outputs(graph)
         for n in range(laws.CUTS):
             how, cut = f"random:{laws.CUTS * seed + n}", work / f"cut{n}.safetensors"
-            r.gpu(path, "--inputs", given, "--outputs", cut, "--partition", how)
+            r.gpu(path, "--inputs", given, "--outputs", cut, "--partition", how, *flags)
             if found := data.difference(cut, best, {name: (2 * a, 2 * b) for name, (a, b) in allowed.items() if name not in settled}):
                 raise emulate.Failure(f"partition {how}: {found}")
 

@@ -59,7 +59,7 @@ def one_more_output(rng, graph):
     inexact = set(tolerance_of(graph))
     for op in graph["ops"]:  # an inexact result may be cast before it is an output
         if op["out"] in inexact if isinstance(op["out"], str) else inexact & set(op["out"]):
-            inexact |= {a for a in op["in"] if isinstance(a, str)}
+            inexact |= {a for a in op.get("in", []) if isinstance(a, str)}
     free = [op["out"] for op in graph["ops"] if isinstance(op["out"], str) and op["out"] not in given and op["out"] not in inexact]
     if not free:
         return None
