@@ -42,6 +42,46 @@ __device__ __forceinline__ Vec<T, N> fs_load_once(const T* p) {
   return v;
 }
 )"},
+    {"fs_copy_ahead",
+     R"(// Starts to copy 4, 8 or a multiple of 16 aligned bytes to shared memory; they are there when the copies have been waited for.
+// ONCE: the L2 cache need not keep them.
+template <bool ONCE = false, class T>
+__device__ __forceinline__ void fs_copy_ahead(T* to, const T* from) {
+#ifdef __CUDA_ARCH__
+  const unsigned place = (unsigned)__cvta_generic_to_shared(to);
+  if constexpr (sizeof(T) == 4) {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" : : "r"(place), "l"(from) : "memory");
+  } else if constexpr (sizeof(T) == 8) {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" : : "r"(place), "l"(from) : "memory");
+  } else {
+    unsigned long long policy = 0;
+    if constexpr (ONCE) asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+#pragma unroll
+    for (int k = 0; k < (int)sizeof(T); k += 16) {
+      const char* piece = (const char*)from + k;
+      if constexpr (ONCE)
+        asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2;" : : "r"(place + k), "l"(piece), "l"(policy) : "memory");
+      else
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" : : "r"(place + k), "l"(piece) : "memory");
+    }
+  }
+#else
+  *to = *from;
+#endif
+}
+__device__ __forceinline__ void fs_commit_copies() {
+#ifdef __CUDA_ARCH__
+  asm volatile("cp.async.commit_group;" : : : "memory");
+#endif
+}
+// Waits for all the thread's groups of copies but the last N.
+template <int N>
+__device__ __forceinline__ void fs_wait_for_copies() {
+#ifdef __CUDA_ARCH__
+  asm volatile("cp.async.wait_group %0;" : : "n"(N) : "memory");
+#endif
+}
+)"},
     {"fs_load_some", R"(// Reads the first `count` of N elements; the others are zero.
 template <int N, class T>
 __device__ __forceinline__ Vec<T, N> fs_load_some(const T* p, int count) {

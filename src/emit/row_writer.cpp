@@ -133,13 +133,13 @@ class RowWriter : NodeWriter {
     declare_columns();
     if (takes_turns() && !sweep_.accumulators.empty()) line("unsigned turn = 0;  // of two sets of shared states");
     load_for_all_rows();
-    prefetch();
+    declare_ahead();
     const std::string cast = wide() ? "(long long)" : "";
     open("for (" + type + " begin_row = " + cast + block() + " * " + rows + "; begin_row < " + size(rows_) +
          "; begin_row += " + number(int64_t{sweep_.blocks} * sweep_.rows) + ") {");
     declare_row(sweep_.rows == 1 ? "begin_row" : "begin_row" + row_in_block());
     write_row_dims();
-    if (!next_.empty()) write_next_loads("begin_row + " + number(int64_t{sweep_.blocks} * sweep_.rows));
+    take_ahead();
   }
 
   void declare_columns() {
@@ -183,43 +183,71 @@ class RowWriter : NodeWriter {
     return of_row(n.index) || std::any_of(n.guard.begin(), n.guard.end(), of_row);
   }
 
-  // The next row's loads are on the way while this row is computed. Declares and fills what the first row needs.
-  void prefetch() {
-    const std::vector<bool> needed = needed_in(0, {});
-    for (size_t i = 0; i < part_.nodes.size(); ++i) {
-      const Node& n = part_.nodes[NodeId(i)];
-      if (sweep_.accumulators.empty()) break;  // nothing to wait for within a row
-      if (n.kind != Node::kLoad || !n.in.empty() || !depends_on_row(i) || (in_u_[i] ? !needed[i] : in_lane_[i] || !n.guard.empty()))
-        continue;
-      next_.push_back(NodeId(i));
-      held_.insert(i);
-      declare_load(NodeId(i), names_[i]);
+  // The next row's loads are on the way to shared memory while this row is computed.
+  void declare_ahead() {
+    if (sweep_.ahead.empty()) return;
+    line("extern __shared__ __align__(16) unsigned char fs_ahead[];");
+    int64_t offset = 0;
+    for (NodeId id : sweep_.ahead) {
+      const std::string type = loaded_type(id), name = scope_.take(names_[id.index] + "_ahead");
+      line(type + " *" + name + " = (" + type + " *)(fs_ahead" + (offset > 0 ? " + " + number(offset) : "") + ");" +
+           (in_u_[id.index] ? "" : "  // of each warp"));
+      const int64_t bytes = bytes_of(part_.nodes[id].dtype) * (in_lane_[id.index] ? part_.vector : 1);
+      offset += in_u_[id.index] ? 2 * bytes * sweep_.steps * kernel_.block : 2 * 8 * kernel_.block / 32;
+      names_of_ahead_[id.index] = name;
     }
-    if (next_.empty()) return;
-    const std::string first = number(sweep_.rows);
-    write_next_loads(std::string(wide() ? "(long long)" : "") + block() + (sweep_.rows > 1 ? " * " + first : ""), false);
+    open("auto fetch = [&](const " + std::string(index_type()) + " t, unsigned slot) {");
+    open("if (t < " + size(rows_) + ") {");
+    write_row_dims();
+    open_positions(first_position_, true);
+    for (NodeId id : sweep_.ahead)
+      if (in_u_[id.index]) line(copy_text(id));
+    close();
+    for (NodeId id : sweep_.ahead)
+      if (!in_u_[id.index]) line("if (threadIdx.x % 32 == 0) " + copy_text(id));
+    close();
+    line("fs_commit_copies();");
+    indent_.resize(indent_.size() - 2);
+    line("};");
+    line("unsigned slot = 0;  // of two, for this row and the next");
+    line("fetch(" + first_row() + ", 0);");
   }
 
-  void write_next_loads(const std::string& row, bool following = true) {
-    std::vector<std::string> names = names_;
-    if (following)
-      for (NodeId id : next_) {
-        names_[id.index] = scope_.take(names[id.index] + "_next");
-        declare_load(id, names_[id.index]);
-        names_of_next_[id.index] = names_[id.index];
-      }
-    const std::string inside = row + (sweep_.rows > 1 ? row_in_block() : "");
-    open("if (const " + std::string(index_type()) + " t = " + inside + "; t < " + size(rows_) + ") {");
-    write_row_dims();
-    for (NodeId id : next_)
-      if (const Node& n = part_.nodes[id]; !in_u_[id.index])
-        line(names_[id.index] + " = " + buffers_[n.buffer.index] + "[" + index_text(part_.space, n.index, wide()) + "];");
-    open_positions(first_position_, true);
-    for (NodeId id : next_)
-      if (in_u_[id.index]) write_load(id);
+  std::string copy_text(NodeId id) const {
+    const Node& n = part_.nodes[id];
+    const bool once = in_lane_[id.index] && is_streamed(n.buffer, part_.vector);
+    return "fs_copy_ahead" + std::string(once ? "<true>" : "") + "(&" + ahead_place(id) + ", (const " + loaded_type(id) + " *)(" +
+           address(n.buffer, without_lane(n.index)) + "));";
+  }
+
+  void take_ahead() {
+    if (sweep_.ahead.empty()) return;
+    line("fetch(begin_row + " + number(int64_t{sweep_.blocks} * sweep_.rows) + (sweep_.rows > 1 ? row_in_block() : "") + ", slot ^ 1);");
+    line("fs_wait_for_copies<1>();  // all but the last: this row is here");
+    line("__syncwarp();");
+    for (NodeId id : sweep_.ahead) {
+      held_.insert(id.index);
+      if (in_u_[id.index]) declare_load(id, names_[id.index]);
+      else line("const " + loaded_type(id) + " " + names_[id.index] + " = " + ahead_place(id) + ";");
+    }
+    line("#pragma unroll");
+    open("for (int u = 0; u < " + number(sweep_.steps) + "; ++u) {");
+    for (NodeId id : sweep_.ahead)
+      if (in_u_[id.index]) line(names_[id.index] + "[u] = " + ahead_place(id) + ";");
     close();
-    close();
-    names_ = std::move(names);
+    line("slot ^= 1;");
+  }
+
+  std::string ahead_place(NodeId id) const {
+    const std::string place = in_u_[id.index] ? "(slot * " + number(sweep_.steps) + " + u) * " + number(kernel_.block) + " + threadIdx.x"
+                                              : "slot * " + number(kernel_.block / 32) + " + threadIdx.x / 32";
+    return names_of_ahead_.at(id.index) + "[" + place + "]";
+  }
+
+  std::string loaded_type(NodeId id) const { return in_lane_[id.index] ? vector_type(id.index) : storage_type(part_.nodes[id].dtype); }
+
+  std::string first_row() const {
+    return std::string(wide() ? "(long long)" : "") + block() + (sweep_.rows > 1 ? " * " + number(sweep_.rows) + row_in_block() : "");
   }
 
   void declare_load(NodeId id, const std::string& name) {
@@ -232,15 +260,6 @@ class RowWriter : NodeWriter {
   void close_rows() {
     if (takes_turns() && !shared_.empty()) line("turn ^= 1;");
     else if (!shared_.empty()) line("__syncthreads();  // before the next row's states");
-    if (!next_.empty()) {
-      line("#pragma unroll");
-      open("for (int u = 0; u < " + number(sweep_.steps) + "; ++u) {");
-      for (NodeId id : next_)
-        if (in_u_[id.index]) line(names_[id.index] + "[u] = " + names_of_next_.at(id.index) + "[u];");
-      close();
-      for (NodeId id : next_)
-        if (!in_u_[id.index]) line(names_[id.index] + " = " + names_of_next_.at(id.index) + ";");
-    }
     close();
     merge_groups();
     open_positions(first_position_);
@@ -646,8 +665,7 @@ class RowWriter : NodeWriter {
   std::map<size_t, int> first_sweep_;  // of kept values: the one that computes them
   std::vector<size_t> in_rounds_;      // accumulators of the sweep that is being written
   std::set<size_t> held_, shared_;
-  std::vector<NodeId> next_;  // loads that are made a row ahead
-  std::map<uint32_t, std::string> names_of_next_;
+  std::map<uint32_t, std::string> names_of_ahead_;
 };
 
 }  // namespace

@@ -113,6 +113,7 @@ struct Sweep {
   bool held = false;           // one round of steps covers the row: what later phases read again stays in registers
   std::vector<NodeId> kept;    // computed values that stay in registers too
   std::vector<NodeId> staged;  // loads that stay in shared memory instead, each thread's own
+  std::vector<NodeId> ahead;   // where blocks take rows in turns: loads of the next row, on their way to shared memory meanwhile
   int split = 1;               // blocks that share a row, each a chunk of its positions
   bool cluster = false;        // they are a thread block cluster, and see each other's results; else the last one to finish merges them all
 };

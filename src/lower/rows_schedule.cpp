@@ -26,7 +26,8 @@ constexpr int kMaxColumns = 32;              // threads along the rows, where th
 constexpr int64_t kBlocksWanted = 4;         // on a multiprocessor, where blocks share rows: all of them run at once
 constexpr int64_t kColumnBytes = 64;         // of states that a thread keeps for its positions
 constexpr int64_t kColumnThreadBytes = 160;  // of those and of loads
-constexpr int kColumnBlock = 512;
+constexpr int kColumnBlock = 512, kWarp = 32;
+constexpr int kLeastTurns = 3;  // of a block, for loads ahead to be worth their shared memory
 constexpr int64_t kShortColumn = 1024, kLineBytes = 128;
 constexpr double kFilled = 0.9;  // of the multiprocessors, at least, before blocks share rows
 constexpr int64_t kMaxSplit = 4096;
@@ -145,8 +146,36 @@ Traffic traffic(const Part& part) {
   return t;
 }
 
-// What a thread keeps for one step of a row, in bytes of registers, beside states: the loads of two rows, of which one is on the way, and
-// what all rows share.
+// Bytes that one copy to shared memory brings: a thread's, of a load along the row, or a warp's, of one for the whole row. 0: none does.
+int64_t bytes_of_copy(const Part& part, const Node& n, bool along) {
+  const bool by_row = std::any_of(part.dims.begin(), part.dims.end(), [&](AtomId v) { return part.space.depends_on(n.index, v); });
+  if (n.kind != Node::kLoad || !n.in.empty() || !n.guard.empty() || !by_row) return 0;
+  int64_t bytes = bytes_of(n.dtype);
+  if (along && part.lane.valid()) {
+    const bool whole = n.index.coefficient(part.lane).is(1) && !inside_atom(part.space, n.index, part.lane) &&
+                       part.space.alignment(n.index, part.lane, part.vector) == part.vector;
+    bytes = whole ? bytes * part.vector : 0;
+  }
+  return bytes == 4 || bytes % 8 == 0 ? bytes : 0;
+}
+
+// The next row's loads, where there is room for two rows in shared memory.
+void choose_ahead(const Target& target, int64_t rows, Kernel& kernel) {
+  Part& part = kernel.parts[0];
+  Sweep& sweep = *part.sweep;
+  if (arch_number(target) < 80 || sweep.group % kWarp != 0 || rows < int64_t{kLeastTurns} * sweep.blocks * sweep.rows) return;
+  const std::vector<bool> along = along_row(part);
+  int64_t bytes = 0;
+  for (size_t i = 0; i < part.nodes.size(); ++i)
+    if (const int64_t copy = bytes_of_copy(part, part.nodes[NodeId(i)], along[i]); copy > 0) {
+      sweep.ahead.push_back(NodeId(i));
+      bytes += 2 * (along[i] ? copy * sweep.steps * kernel.block : 8 * kernel.block / kWarp);
+    }
+  if ((bytes + 2 * kReservedBytes) * kernel.blocks_resident > target.shared_bytes_per_block) sweep.ahead.clear();
+  else kernel.dynamic_bytes = static_cast<int>(bytes);
+}
+
+// What a thread keeps for one step of a row, in bytes of registers, beside states. `ahead`: room for another row's loads.
 int64_t loaded_bytes_of_step(const Part& part, bool ahead) {
   const std::vector<bool> along = along_row(part);
   int64_t bytes = 0;
@@ -227,6 +256,7 @@ bool schedule_columns(const Graph& graph, const Target& target, const std::funct
     b.written = true;
     c.accumulator.partials = kernel.buffers.push(std::move(b));
   }
+  if (waits) choose_ahead(target, rows, kernel);
   part.grid = {Size(int64_t{sweep.blocks} * sweep.split), 1};
   name_shared_atoms(part);
   choose_index_width(part);
