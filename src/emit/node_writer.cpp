@@ -195,8 +195,8 @@ std::string NodeWriter::skewed_load(const Node& n) const {
   const std::string lanes = std::to_string(part_.vector);
   if (n.shifted) {
     const Skew& skew = *part_.sweep->skew;
-    const Index vector = part_.space.variable(part_.sweep->dims[0]) * Size(part_.vector);
-    return "fs_load_shifted<" + lanes + ">(" + address(n.buffer, without_lane(n.index) - vector + skew.shift) + ", at, shift, " +
+    const Index row = without_lane(n.index) - part_.space.variable(part_.sweep->dims[0]) * Size(part_.vector) + skew.shift;
+    return "fs_load_shifted<" + lanes + ">(" + (row == Index() ? buffers_[n.buffer.index] : address(n.buffer, row)) + ", at, shift, " +
            std::to_string(skew.elems) + ", head, tail)";
   }
   const std::string from = address(n.buffer, without_lane(n.index)), whole = "fs_load<" + lanes + ", " + lanes + ">(" + from + ")";
@@ -528,10 +528,10 @@ void NodeWriter::write_lanes(const Scope& scope, const std::vector<const Store*>
     const std::string guard = store_guard(s);
     const std::string prefix = guard.empty() ? "" : "if (" + guard + ") ";
     if (skewed()) {
-      open(prefix + "{");
+      if (!prefix.empty()) open(prefix + "{");
       line("if (lanes == " + all_lanes() + ") " + store);
       line("else fs_store_lanes(" + to + ", " + results[k] + ", lanes);");
-      close();
+      if (!prefix.empty()) close();
     } else if (!part_.has_tail) {
       line(prefix + store);
     } else {

@@ -322,7 +322,7 @@ class RowWriter : NodeWriter {
 
   // Opens the repetition over the positions `begin` + u · reach, up to the last one. To load: beyond it that one again, so that all loads
   // are in flight together.
-  void open_positions(const std::string& begin, bool loads = false, bool stores = true) {
+  void open_positions(const std::string& begin, bool loads = false, bool stores = true, bool lanes = true) {
     line("#pragma unroll");
     open("for (int u = 0; u < " + number(sweep_.steps) + "; ++u) {");
     const std::string at = begin + " + " + (sweep_.group == 1 ? "u" : "u * " + number(sweep_.group)), type = index_type();
@@ -342,7 +342,7 @@ class RowWriter : NodeWriter {
         line("if (" + (whole > 0 ? "u >= " + number(whole) + " && " : "") + "p >= " + bound + ") break;");
     }
     declare_dims(sweep_.dims, "p");
-    if (skewed()) declare_lanes(known);
+    if (skewed() && lanes) declare_lanes(known);
   }
 
   // The lanes of a vector that lie in its row. `head`: it may start before the row, `tail`: it may end close to the row's end or after.
@@ -399,7 +399,9 @@ class RowWriter : NodeWriter {
       write_initial(k);
       if (in_rounds(a)) in_rounds_.push_back(k);
       if (looked_at(a) != a.operand) {
-        scope.after_lanes.push_back((in_rounds(a) ? round_state(k) + ".look(" : state(k) + ".add(") + extreme_of_lanes(a) + ");");
+        scope.after_lanes.push_back((skewed() ? "if (lanes != 0) " : "") +
+                                    std::string(in_rounds(a) ? round_state(k) + ".look(" : state(k) + ".add(") + extreme_of_lanes(a) +
+                                    ");");
       } else {
         scope.statements.push_back(counts + (in_rounds(a) ? round_state(k) + ".look(" + operand_text(a) + ");" : add_text(a, state(k))));
       }
@@ -444,7 +446,10 @@ class RowWriter : NodeWriter {
       write_load(id);
       if (is_staged(id)) line(condition + place + " = " + names_[id.index] + "[u];"), held_.insert(id.index);
     };
-    write_loads(true, wanted, [&] { open_positions(begin, true); }, write);
+    bool lanes = false;
+    for (size_t i = 0; i < part_.nodes.size(); ++i)
+      if (const Node& n = part_.nodes[NodeId(i)]; n.kind == Node::kLoad && in_lane_[i] && wanted(i)) lanes = lanes || !n.reads_past_row;
+    write_loads(true, wanted, [&] { open_positions(begin, true, false, lanes); }, write);
     if (sweep_.held)
       for (size_t i = 0; i < part_.nodes.size(); ++i)
         if (needed[i] && in_u_[i] && part_.nodes[NodeId(i)].kind == Node::kLoad && !part_.nodes[NodeId(i)].late) held_.insert(i);

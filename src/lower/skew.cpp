@@ -114,8 +114,9 @@ class Skewing {
   // Only read, and its elements make whole vectors.
   bool is_whole(const Buffer& b) const {
     if (b.arg.kind != KernelArg::kInput || !is_only_read(b)) return false;
-    const Size elems = element_count(graph_[graph_.inputs[b.arg.index].value].shape);
-    return elems.is_constant() && elems.value() % width_ == 0;
+    const Input& input = graph_.inputs[b.arg.index];
+    const Size elems = element_count(graph_[input.value].shape);
+    return !input.strides && elems.is_constant() && elems.value() % width_ == 0;
   }
 
   const Graph& graph_;
