@@ -90,11 +90,11 @@ class Skewing {
     return true;
   }
 
-  // Its vectors are those of the rows that decide, a number of whole vectors after them.
+  // Its vectors are those of the rows that decide, a number of whole vectors away.
   bool is_aligned(const Index& index) const {
     if (!index.coefficient(x_).is(1)) return false;
-    const Index after = row_of(index) - start_;
-    return after.is_constant() && after.constant.is_constant() && after.constant.value() >= 0 && after.constant.value() % width_ == 0;
+    const Index row = row_of(index), after = row - start_;
+    return part_.space.is_nonnegative(row) && part_.space.alignment(after, x_, width_) == width_;
   }
 
   // Its rows start where pieces do, and no thread writes what another reads of them.
