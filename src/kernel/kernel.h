@@ -46,7 +46,7 @@ struct Node {
   Index index;
   std::vector<Index> guard;  // all ≥ 0
   uint32_t accumulator = 0, result = 0;
-  bool coarse = false;  // kOp: its result is only seen rounded to 16 bits, and is not exact anyway
+  bool coarse = false;  // kOp: of its result, which is not exact anyway, only the greater bits are seen (lower/coarse.h)
   Size extent;          // kChecked
   uint32_t check = 0;   // kChecked: 1 + position in Program::checks; `index` is the element's number in the index operand
   // kLoad in skewed rows: its vectors lie between two aligned ones; or they are aligned, and lanes outside the row may be read.
