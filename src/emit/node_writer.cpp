@@ -196,6 +196,13 @@ std::string NodeWriter::vector_type(size_t i) const {
   return "Vec<" + std::string(storage_type(part_.nodes[NodeId(i)].dtype)) + ", " + std::to_string(part_.vector) + ">";
 }
 
+// All lanes, in pieces of `width`.
+std::string NodeWriter::whole_load(const Node& n, int width) const {
+  const std::string lanes = std::to_string(part_.vector), from = address(n.buffer, without_lane(n.index));
+  if (is_streamed(n.buffer, width)) return "fs_load_once<" + lanes + ">(" + from + ")";
+  return "fs_load<" + lanes + ", " + std::to_string(width) + ">(" + from + ")";
+}
+
 // A vector of a row whose vectors keep to memory's alignment.
 std::string NodeWriter::skewed_load(const Node& n) const {
   const std::string lanes = std::to_string(part_.vector);
@@ -205,7 +212,7 @@ std::string NodeWriter::skewed_load(const Node& n) const {
     return "fs_load_shifted<" + lanes + ">(" + (row == Index() ? buffers_[n.buffer.index] : address(n.buffer, row)) + ", at, shift, " +
            std::to_string(skew.elems) + ", head, tail)";
   }
-  const std::string from = address(n.buffer, without_lane(n.index)), whole = "fs_load<" + lanes + ", " + lanes + ">(" + from + ")";
+  const std::string from = address(n.buffer, without_lane(n.index)), whole = whole_load(n, part_.vector);
   return n.reads_past_row ? whole : "lanes == " + all_lanes() + " ? " + whole + " : fs_load_lanes<" + lanes + ">(" + from + ", lanes)";
 }
 
@@ -228,8 +235,7 @@ void NodeWriter::write_load(NodeId id) {
     line((guard.empty() ? "" : "if (" + guard + ") ") + target + " = " + skewed_load(n) + ";");
   } else if (const int width = access_width(n.index, n.guard); width > 0) {
     const std::string from = address(n.buffer, without_lane(n.index));
-    std::string text = is_streamed(n.buffer, width) ? "fs_load_once<" + lanes + ">(" + from + ")"
-                                                    : "fs_load<" + lanes + ", " + std::to_string(width) + ">(" + from + ")";
+    std::string text = whole_load(n, width);
     if (part_.has_tail) text = "whole ? " + text + " : fs_load_some<" + lanes + ">(" + from + ", count)";
     if (!in_u_[i] && guard.empty()) {
       line("const " + vec + target + " = " + text + ";");

@@ -72,6 +72,7 @@ class NodeWriter {
   bool skewed() const { return part_.sweep && part_.sweep->skew; }
   std::string all_lanes() const { return std::to_string((int64_t{1} << part_.vector) - 1); }
   std::string skewed_load(const Node& n) const;
+  std::string whole_load(const Node& n, int width) const;
   static std::string zero(DType dtype);
   // "Vec<__nv_bfloat16, 8>"
   std::string vector_type(size_t i) const;
