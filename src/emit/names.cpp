@@ -44,7 +44,8 @@ const std::unordered_set<std::string_view> kReserved = {
     "whole",       "column",    "row",       "row_vector", "pass",      "piece",        "block_index",
     "k",           "Vec",       "stream",    "inputs",     "outputs",   "workspace",    "workspace_bytes",
     "sizes",       "p",         "begin",     "member",     "partial",   "first",        "end",
-    "chunk",       "begin_row", "before",    "at",
+    "chunk",       "begin_row", "before",    "at",         "shift",     "vectors",      "lanes",
+    "head",        "tail",
 };
 
 bool looks_like_macro(const std::string& s) {

@@ -138,6 +138,8 @@ std::string NodeWriter::ref(NodeId id) const {
   return is_array(i) ? names_[i] + "[lane]" : names_[i];
 }
 
+std::string NodeWriter::vector_ref(NodeId id) const { return names_[id.index] + (in_u_[id.index] && !part_.nodes[id].late ? "[u]" : ""); }
+
 std::string NodeWriter::load_ref(NodeId id) const {
   const size_t i = id.index;
   const Node& n = part_.nodes[id];
@@ -151,7 +153,7 @@ std::string NodeWriter::load_ref(NodeId id) const {
                                                            : "");
     text += "[" + (part_.vector > 1 ? column + " * " + std::to_string(part_.vector) + " + lane" : column) + "][" + row + "]";
   } else {
-    if (in_u_[i]) text += "[u]";
+    text = vector_ref(id);
     if (in_lane_[i]) text += ".at[lane]";
   }
   return n.dtype == DType::kBool ? "(" + text + " != 0)" : text;
@@ -194,12 +196,32 @@ std::string NodeWriter::vector_type(size_t i) const {
   return "Vec<" + std::string(storage_type(part_.nodes[NodeId(i)].dtype)) + ", " + std::to_string(part_.vector) + ">";
 }
 
+// All lanes, in pieces of `width`.
+std::string NodeWriter::whole_load(const Node& n, int width) const {
+  const std::string lanes = std::to_string(part_.vector), from = address(n.buffer, without_lane(n.index));
+  if (is_streamed(n.buffer, width)) return "fs_load_once<" + lanes + ">(" + from + ")";
+  return "fs_load<" + lanes + ", " + std::to_string(width) + ">(" + from + ")";
+}
+
+// A vector of a row whose vectors keep to memory's alignment.
+std::string NodeWriter::skewed_load(const Node& n) const {
+  const std::string lanes = std::to_string(part_.vector);
+  if (n.shifted) {
+    const Skew& skew = *part_.sweep->skew;
+    const Index row = without_lane(n.index) - part_.space.variable(part_.sweep->dims[0]) * Size(part_.vector) + skew.shift;
+    return "fs_load_shifted<" + lanes + ">(" + (row == Index() ? buffers_[n.buffer.index] : address(n.buffer, row)) + ", at, shift, " +
+           std::to_string(skew.elems) + ", head, tail)";
+  }
+  const std::string from = address(n.buffer, without_lane(n.index)), whole = whole_load(n, part_.vector);
+  return n.reads_past_row ? whole : "lanes == " + all_lanes() + " ? " + whole + " : fs_load_lanes<" + lanes + ">(" + from + ", lanes)";
+}
+
 void NodeWriter::write_load(NodeId id) {
   const Node& n = part_.nodes[id];
   const size_t i = id.index;
   const std::string type = storage_type(n.dtype), pointer = buffers_[n.buffer.index];
   const std::string guard = guard_text(part_.space, n.guard, wide());
-  const std::string target = names_[i] + (in_u_[i] ? "[u]" : "");
+  const std::string target = vector_ref(id);
   if (!in_lane_[i]) {
     const std::string value = pointer + "[" + index_text(part_.space, n.index, wide()) + "]";
     const std::string text = guard.empty() ? value : guard + " ? " + value + " : " + zero(n.dtype);
@@ -207,10 +229,13 @@ void NodeWriter::write_load(NodeId id) {
     return;
   }
   const std::string lanes = std::to_string(part_.vector), vec = vector_type(i) + " ";
-  if (const int width = access_width(n.index, n.guard); width > 0) {
+  if (skewed()) {
+    if (n.late && guard.empty()) return line("const " + vec + target + " = " + skewed_load(n) + ";");
+    if (n.late) line(vec + target + " = {};");
+    line((guard.empty() ? "" : "if (" + guard + ") ") + target + " = " + skewed_load(n) + ";");
+  } else if (const int width = access_width(n.index, n.guard); width > 0) {
     const std::string from = address(n.buffer, without_lane(n.index));
-    std::string text = is_streamed(n.buffer, width) ? "fs_load_once<" + lanes + ">(" + from + ")"
-                                                    : "fs_load<" + lanes + ", " + std::to_string(width) + ">(" + from + ")";
+    std::string text = whole_load(n, width);
     if (part_.has_tail) text = "whole ? " + text + " : fs_load_some<" + lanes + ">(" + from + ", count)";
     if (!in_u_[i] && guard.empty()) {
       line("const " + vec + target + " = " + text + ";");
@@ -229,6 +254,14 @@ void NodeWriter::write_load(NodeId id) {
   }
 }
 
+// A bfloat16 of a vector that is already in registers, made wider; "" for other values.
+std::string NodeWriter::widened_lane(const Node& n) const {
+  if (!skewed() || graph_[n.op].kind != OpKind::kCast || n.dtype != DType::kF32) return "";
+  const NodeId narrow = n.in[0];
+  if (part_.nodes[narrow].kind != Node::kLoad || part_.nodes[narrow].dtype != DType::kBF16 || !in_lane_[narrow.index]) return "";
+  return "fs_widen(" + vector_ref(narrow) + ", lane)";
+}
+
 std::string NodeWriter::value_text(const Node& n) {
   std::vector<std::string> operands;
   std::vector<DType> dtypes;
@@ -244,6 +277,7 @@ std::string NodeWriter::value_text(const Node& n) {
           return (known != divisors_.end() ? known->second : "fs_divisor(" + operands[1] + ")") + ".divide(" + operands[0] + ")";
         if (known != divisors_.end()) return "fs_divide(" + operands[0] + ", " + operands[1] + ", " + known->second + ")";
       }
+      if (const std::string text = widened_lane(n); !text.empty()) return text;
       if (n.coarse && graph_[n.op].kind == OpKind::kExp) return "fs_exp_coarse(" + operands[0] + ")";
       if (n.coarse && graph_[n.op].kind == OpKind::kErf) return "fs_erf_coarse(" + operands[0] + ")";
       return op_text(graph_, graph_[n.op], operands, dtypes, contract_);
@@ -506,7 +540,12 @@ void NodeWriter::write_lanes(const Scope& scope, const std::vector<const Store*>
     const std::string store = name + (once ? "_once(" : "<" + std::to_string(access_width(s)) + ">(") + to + ", " + results[k] + ");";
     const std::string guard = store_guard(s);
     const std::string prefix = guard.empty() ? "" : "if (" + guard + ") ";
-    if (!part_.has_tail) {
+    if (skewed()) {
+      if (!prefix.empty()) open(prefix + "{");
+      line("if (lanes == " + all_lanes() + ") " + store);
+      line("else fs_store_lanes(" + to + ", " + results[k] + ", lanes);");
+      if (!prefix.empty()) close();
+    } else if (!part_.has_tail) {
       line(prefix + store);
     } else {
       open(prefix + "{");

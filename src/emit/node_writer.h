@@ -59,6 +59,8 @@ class NodeWriter {
   }
   std::string ref(NodeId id) const;
   std::string load_ref(NodeId id) const;
+  // What was loaded for all lanes.
+  std::string vector_ref(NodeId id) const;
   // Elements that one instruction may move: the lanes lie next to each other and the first is aligned to this many.
   int access_width(const Index& index, const std::vector<Index>& guard) const;
   int access_width(const Store& store) const;
@@ -66,10 +68,16 @@ class NodeWriter {
   // "x_out[i0] = v;", or the update that it is.
   virtual std::string element_store(const Store& store) const;
   Index without_lane(const Index& index) const;
+  // Rows whose first and last vectors have lanes outside them.
+  bool skewed() const { return part_.sweep && part_.sweep->skew; }
+  std::string all_lanes() const { return std::to_string((int64_t{1} << part_.vector) - 1); }
+  std::string skewed_load(const Node& n) const;
+  std::string whole_load(const Node& n, int width) const;
   static std::string zero(DType dtype);
   // "Vec<__nv_bfloat16, 8>"
   std::string vector_type(size_t i) const;
   void write_load(NodeId id);
+  std::string widened_lane(const Node& n) const;
   std::string value_text(const Node& n);
   // sin and cos of one f32 value share their range reduction.
   void pair_sines();

@@ -92,6 +92,80 @@ __device__ __forceinline__ Vec<T, N> fs_load_some(const T* p, int count) {
   return v;
 }
 )"},
+    {"fs_lanes", R"(// The lanes of N from `first` on and before `end`: a bit each.
+template <int N>
+__device__ __forceinline__ unsigned fs_lanes(int first, int end) {
+  const unsigned from = first > 0 ? ~0u << first : ~0u, before = end >= N ? ~0u : end > 0 ? ~(~0u << end) : 0;
+  return from & before & ((1u << N) - 1);
+}
+)"},
+    {"fs_load_lanes", R"(// Reads those of N elements that `lanes` has a bit for; the others are zero.
+template <int N, class T>
+__device__ __forceinline__ Vec<T, N> fs_load_lanes(const T* p, unsigned lanes) {
+  Vec<T, N> v = {};
+#pragma unroll
+  for (int k = 0; k < N; ++k)
+    if (lanes >> k & 1) v.at[k] = p[k];
+  return v;
+}
+)"},
+    {"fs_load_shifted",
+     R"(// Elements [at, at + N) of an aligned row of `elems`, `at` being -shift modulo N, out of the aligned pieces that hold them. Elements
+// before the row, where `head` says that there may be some, and after it (`tail`) are anything.
+template <int N, class T>
+__device__ __forceinline__ Vec<T, N> fs_load_shifted(const T* row, int at, unsigned shift, int elems, bool head, bool tail) {
+  constexpr int kPiece = 8 / sizeof(T), kWords = N * sizeof(T) / 4;
+  const unsigned away = -shift % kPiece;  // from the start of a piece
+  Vec<T, kPiece> rest = {};               // of the row: its last piece is not read as one
+  if (tail)
+#pragma unroll
+    for (int k = elems / kPiece * kPiece; k < elems; ++k) rest.at[k % kPiece] = row[k];
+  unsigned words[kWords + 2];
+#pragma unroll
+  for (int k = 0; k <= N / kPiece; ++k) {
+    const int from = at - (int)away + k * kPiece;
+    Vec<T, kPiece> piece = rest;
+    if (!(head && from < 0) && !(tail && from + kPiece > elems)) piece = fs_load<kPiece, kPiece>(row + from);
+    memcpy(words + 2 * k, &piece, sizeof piece);
+  }
+#pragma unroll
+  for (int k = 0; k <= kWords; ++k) words[k] = away * sizeof(T) & 4 ? words[k + 1] : words[k];
+#pragma unroll
+  for (int k = 0; k < kWords; ++k) words[k] = __funnelshift_r(words[k], words[k + 1], away * sizeof(T) % 4 * 8);
+  Vec<T, N> v;
+  memcpy(&v, words, sizeof v);
+  return v;
+}
+)"},
+    {"fs_keep_lanes", R"(// The lanes that do not count become copies of one that does.
+template <class T, int N>
+__device__ __forceinline__ Vec<T, N> fs_keep_lanes(Vec<T, N> v, unsigned lanes) {
+  T one = v.at[0];
+#pragma unroll
+  for (int k = 1; k < N; ++k)
+    if (lanes >> k & 1) one = v.at[k];
+#pragma unroll
+  for (int k = 0; k < N; ++k)
+    if (!(lanes >> k & 1)) v.at[k] = one;
+  return v;
+}
+)"},
+    {"fs_widen", R"(// A lane of N bfloat16 as f32, out of the register that holds a pair of them.
+template <int N>
+__device__ __forceinline__ float fs_widen(const Vec<__nv_bfloat16, N>& v, int lane) {
+  unsigned pairs[N / 2];
+  memcpy(pairs, &v, sizeof v);
+  return __uint_as_float(lane % 2 ? pairs[lane / 2] & 0xffff0000u : pairs[lane / 2] << 16);
+}
+)"},
+    {"fs_store_lanes", R"(// Writes those of N elements that `lanes` has a bit for.
+template <class T, int N>
+__device__ __forceinline__ void fs_store_lanes(T* p, const Vec<T, N>& v, unsigned lanes) {
+#pragma unroll
+  for (int k = 0; k < N; ++k)
+    if (lanes >> k & 1) p[k] = v.at[k];
+}
+)"},
     {"fs_store", R"(// Writes N elements in pieces of W, to which p is aligned.
 template <int W, class T, int N>
 __device__ __forceinline__ void fs_store(T* p, const Vec<T, N>& v) {

@@ -61,9 +61,13 @@ class RowWriter : NodeWriter {
   int64_t round() const { return int64_t{sweep_.group} * sweep_.steps; }  // positions that the threads of a row have in flight
   // Positions of a row that one block takes; not for run-time sizes.
   int64_t chunk() const { return positions_of_block(sweep_, positions_.value()); }
-  bool chunks_fit() const { return positions_.is_constant() && positions_.value() > 0 && chunk() * sweep_.split == positions_.value(); }
+  bool chunks_fit() const {
+    return !skewed() && positions_.is_constant() && positions_.value() > 0 && chunk() * sweep_.split == positions_.value();
+  }
   bool lanes_across() const { return sweep_.across && part_.lane.valid(); }
   bool whole_rounds() const { return chunks_fit() && chunk() % round() == 0; }
+  // The positions of this row: `positions_` at most.
+  std::string row_positions() const { return skewed() ? "vectors" : size(positions_); }
   bool loops() const { return !positions_.is_constant() || chunk() > round(); }
   std::string size(const Size& s) const { return size_text(s, graph_.symbols, wide()); }
 
@@ -98,8 +102,16 @@ class RowWriter : NodeWriter {
     const bool one = block == "0" && sweep_.rows > 1;
     declare_row(one ? row_of_block : block + (sweep_.rows > 1 ? " * " + rows + " + " + row_of_block : ""));
     write_row_dims();
+    write_skew();
     write_member();
     if (sweep_.split > 1) write_chunk();
+  }
+
+  void write_skew() {
+    if (!skewed()) return;
+    const Skew& skew = *sweep_.skew;
+    line("const unsigned shift = " + index_text(part_.space, skew.shift, wide()) + ";  // by which the row starts after an aligned vector");
+    line("const unsigned vectors = (shift + " + number(skew.elems + part_.vector - 1) + ") / " + number(part_.vector) + ";");
   }
 
   // The row of a thread, its number being `number_text`.
@@ -322,7 +334,7 @@ class RowWriter : NodeWriter {
     first_position_ = "first";
     if (!loops()) return;
     line("const " + type + " end = first - member + " + chunk_text +
-         (chunks_fit() ? "" : " < " + size(positions_) + " ? first - member + " + chunk_text + " : " + size(positions_)) + ";");
+         (chunks_fit() ? "" : " < " + row_positions() + " ? first - member + " + chunk_text + " : " + row_positions()) + ";");
     end_ = "end";
   }
 
@@ -335,12 +347,14 @@ class RowWriter : NodeWriter {
 
   // Opens the repetition over the positions `begin` + u · reach, up to the last one. To load: beyond it that one again, so that all loads
   // are in flight together.
-  void open_positions(const std::string& begin, bool loads = false) {
+  void open_positions(const std::string& begin, bool loads = false, bool stores = true, bool lanes = true) {
     line("#pragma unroll");
     open("for (int u = 0; u < " + number(sweep_.steps) + "; ++u) {");
     const std::string at = begin + " + " + (sweep_.group == 1 ? "u" : "u * " + number(sweep_.group)), type = index_type();
-    const std::string bound = end_.empty() ? size(positions_) : end_;
-    const int64_t whole = loops() || sweep_.split > 1 ? 0 : positions_.value() / sweep_.group;  // repetitions of all threads
+    const std::string bound = end_.empty() ? row_positions() : end_;
+    const bool known = !loops() && sweep_.split == 1;
+    const int64_t least = skewed() ? sweep_.skew->elems / part_.vector : positions_.is_constant() ? positions_.value() : 0;
+    const int64_t whole = known ? least / sweep_.group : 0;  // repetitions of all threads
     if (whole_rounds()) {
       line("const " + type + " p = " + at + ";");
     } else if (loads && !overlaps()) {
@@ -348,9 +362,22 @@ class RowWriter : NodeWriter {
            " ? q : " + bound + " - 1;");
     } else {
       line("const " + type + " p = " + at + ";");
-      line("if (" + (whole > 0 ? "u >= " + number(whole) + " && " : "") + "p >= " + bound + ") break;");
+      // (a vector beyond its row has no lanes, and to skip it would delay its load)
+      if (stores || !skewed() || overlaps())
+        line("if (" + (whole > 0 ? "u >= " + number(whole) + " && " : "") + "p >= " + bound + ") break;");
     }
     declare_dims(sweep_.dims, "p");
+    if (skewed() && lanes) declare_lanes(known);
+  }
+
+  // The lanes of a vector that lie in its row. `head`: it may start before the row, `tail`: it may end close to the row's end or after.
+  void declare_lanes(bool known) {
+    const int64_t vector = part_.vector, elems = sweep_.skew->elems, inside = (elems / vector - 1) / sweep_.group;
+    line("const int at = (int)(" + part_.space[sweep_.dims[0]].name + " * " + number(vector) + ") - (int)shift;  // in the row");
+    line(known ? "const bool head = u == 0, tail = u >= " + number(inside) + ";"
+               : "const bool head = at < " + number(vector) + ", tail = at > " + number(elems - 2 * vector) + ";");
+    line("const unsigned lanes = fs_lanes<" + number(vector) + ">(head ? -at : 0, tail ? " + number(elems) + " - at : " + number(vector) +
+         ");");
   }
 
   // --- sweeps
@@ -389,6 +416,7 @@ class RowWriter : NodeWriter {
     const std::vector<bool> taken = needed_in(q, {}, true);
     Scope scope{true, [&](size_t i) { return needed[i] && !is_known(i, q); }, std::move(stores), {}, {}};
     Scope taking{true, [&](size_t i) { return taken[i] && !is_known(i, q); }, {}, {}, {}};
+    const std::string counts = skewed() ? "if (lanes >> lane & 1) " : "";
     in_rounds_.clear();
     for (size_t k = 0; k < sweep_.accumulators.size(); ++k) {
       const Accumulator& a = sweep_.accumulators[k];
@@ -396,11 +424,13 @@ class RowWriter : NodeWriter {
       write_initial(k);
       if (in_rounds(a)) in_rounds_.push_back(k);
       if (looked_at(a) != a.operand) {
-        scope.after_lanes.push_back((in_rounds(a) ? round_state(k) + ".look(" : state(k) + ".add(") + extreme_of_lanes(a) + ");");
+        scope.after_lanes.push_back((skewed() ? "if (lanes != 0) " : "") +
+                                    std::string(in_rounds(a) ? round_state(k) + ".look(" : state(k) + ".add(") + extreme_of_lanes(a) +
+                                    ");");
       } else {
-        scope.statements.push_back(in_rounds(a) ? round_state(k) + ".look(" + operand_text(a) + ");" : add_text(a, state(k)));
+        scope.statements.push_back(counts + (in_rounds(a) ? round_state(k) + ".look(" + operand_text(a) + ");" : add_text(a, state(k))));
       }
-      if (in_rounds(a)) taking.statements.push_back(round_state(k) + ".take(" + operand_text(a) + ");");
+      if (in_rounds(a)) taking.statements.push_back(counts + round_state(k) + ".take(" + operand_text(a) + ");");
     }
     for (size_t c = 0; c < sweep_.columns.size(); ++c) {
       const Accumulator& a = sweep_.columns[c].accumulator;
@@ -413,7 +443,7 @@ class RowWriter : NodeWriter {
       write_sweep_loads(needed, first_position_);
       write_round(scope, taking, first_position_);
     } else if (loops()) {
-      open("for (" + std::string(index_type()) + " begin = " + first_position_ + "; begin < " + (end_.empty() ? size(positions_) : end_) +
+      open("for (" + std::string(index_type()) + " begin = " + first_position_ + "; begin < " + (end_.empty() ? row_positions() : end_) +
            "; begin += " + number(round()) + ") {");
       write_sweep_loads(needed, "begin");
       write_round(scope, taking, "begin");
@@ -432,7 +462,7 @@ class RowWriter : NodeWriter {
       for (size_t i = 0; i < part_.nodes.size(); ++i)
         if (in_u_[i] && is_early(i)) written_.erase(static_cast<uint32_t>(i));
     auto is_staged = [&](NodeId id) { return std::find(sweep_.staged.begin(), sweep_.staged.end(), id) != sweep_.staged.end(); };
-    auto wanted = [&](size_t i) { return needed[i] && !(sweep_.held && held_.contains(i)); };
+    auto wanted = [&](size_t i) { return needed[i] && !(sweep_.held && held_.contains(i)) && !part_.nodes[NodeId(i)].late; };
     auto write = [&](NodeId id) {
       const std::string place =
           names_[id.index] + "_held[p" + (end_.empty() && first_position_ == "member" ? "" : " - (first - member)") + "]";
@@ -441,10 +471,13 @@ class RowWriter : NodeWriter {
       write_load(id);
       if (is_staged(id)) line(condition + place + " = " + names_[id.index] + "[u];"), held_.insert(id.index);
     };
-    write_loads(true, wanted, [&] { open_positions(begin, true); }, write);
+    bool lanes = false;
+    for (size_t i = 0; i < part_.nodes.size(); ++i)
+      if (const Node& n = part_.nodes[NodeId(i)]; n.kind == Node::kLoad && in_lane_[i] && wanted(i)) lanes = lanes || !n.reads_past_row;
+    write_loads(true, wanted, [&] { open_positions(begin, true, false, lanes); }, write);
     if (sweep_.held)
       for (size_t i = 0; i < part_.nodes.size(); ++i)
-        if (needed[i] && in_u_[i] && part_.nodes[NodeId(i)].kind == Node::kLoad) held_.insert(i);
+        if (needed[i] && in_u_[i] && part_.nodes[NodeId(i)].kind == Node::kLoad && !part_.nodes[NodeId(i)].late) held_.insert(i);
   }
 
   // What stays in shared memory from sweep to sweep: every thread reads only what it wrote.
@@ -500,13 +533,18 @@ class RowWriter : NodeWriter {
   std::string extreme_of_lanes(const Accumulator& a) const {
     const NodeId load = looked_at(a);
     return std::string("fs_extreme_of<fs_pairs_") + (part_.nodes[load].dtype == DType::kF16 ? "f16, " : "bf16, ") +
-           (a.kind == Accumulator::kMin ? "false" : "true") + ">(" + names_[load.index] + "[u])";
+           (a.kind == Accumulator::kMin ? "false" : "true") + ">(" +
+           (skewed() ? "lanes == " + all_lanes() + " ? " + names_[load.index] + "[u] : fs_keep_lanes(" + names_[load.index] + "[u], lanes)"
+                     : names_[load.index] + "[u]") +
+           ")";
   }
 
   void write_values(const Scope& scope, const std::string& begin) {
     for (size_t i = 0; i < part_.nodes.size(); ++i)
       if (in_u_[i] && !is_early(i)) written_.erase(static_cast<uint32_t>(i));
-    open_positions(begin);
+    open_positions(begin, false, !scope.stores.empty());
+    for (size_t i = 0; i < part_.nodes.size(); ++i)
+      if (part_.nodes[NodeId(i)].late && scope.wanted(i)) write_load(NodeId(i));
     write_scope(scope);
     close();
   }

@@ -50,6 +50,9 @@ struct Node {
   bool coarse = false;  // kOp: of its result, which is not exact anyway, only the greater bits are seen (lower/coarse.h)
   Size extent;          // kChecked
   uint32_t check = 0;   // kChecked: 1 + position in Program::checks; `index` is the element's number in the index operand
+  // kLoad in skewed rows: its vectors lie between two aligned ones; or they are aligned, and lanes outside the row may be read.
+  bool shifted = false, reads_past_row = false;
+  bool late = false;  // kLoad along a row: made where its value is used, not together with the others
 };
 
 // Slots for the updates of each row of a scatter's target. Updates that find none are listed in `rest`, after their number, and the
@@ -99,12 +102,20 @@ struct Column {
   Index index;  // of a position's state among those that one group leaves
 };
 
+// Vectors that keep to memory's alignment where rows do not start on it: lane 0 of vector v stands at v · Part::vector − shift of its row.
+// The first and the last vector of a row may have lanes outside it, which count for nothing.
+struct Skew {
+  Index shift;        // of a row, less than the vector
+  int64_t elems = 0;  // of a row
+};
+
 // Reductions. The part's `dims` are rows, each of which has `positions`. A group of threads takes a row through its phases: in each it
 // sweeps over all positions, feeds the accumulators whose operands are known by then, and merges its threads' accumulators.
 struct Sweep {
   std::vector<AtomId> dims;  // variables of a position, outer to inner; the innermost counts vectors where the lane runs along it
   std::vector<Accumulator> accumulators;
   std::vector<Column> columns;
+  std::optional<Skew> skew;
   int blocks = 0;              // that take all rows in turns, where there are columns
   int group = 1;               // threads of a row, a power of two
   int rows = 1;                // rows (or vectors of them) side by side in a block

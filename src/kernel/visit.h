@@ -23,6 +23,7 @@ void for_each_index(PartType& part, F&& f) {
   if (!part.sweep) return;
   for (auto& a : part.sweep->accumulators) f(a.position);
   for (auto& c : part.sweep->columns) f(c.index);
+  if (part.sweep->skew) f(part.sweep->skew->shift);
 }
 
 template <class PartType, class F>

@@ -4,6 +4,7 @@
 #include "kernel/visit.h"
 #include "lower/rows.h"
 #include "lower/schedule.h"
+#include "lower/skew.h"
 #include "support/check.h"
 
 namespace fusec {
@@ -14,6 +15,7 @@ constexpr int64_t kBytesInFlight = 64;       // that a thread should have on the
 constexpr int64_t kHeldBytes = 128;          // that a thread may keep in registers between phases
 constexpr int64_t kHeldBytesOfLargest = 96;  // and a thread of a block of kMaxBlock
 constexpr int64_t kKeptBytes = 128;          // of computed values, beside those
+constexpr int64_t kKeptBytesOfSkewed = 160;  // (their blocks have fewer threads)
 constexpr int64_t kDearInstructions = 8;
 constexpr int kBlock = 128, kAcrossBlock = 256, kMaxBlock = 1024;
 constexpr int64_t kMaxSteps = 16;
@@ -32,12 +34,19 @@ constexpr int64_t kShortColumn = 1024, kLineBytes = 128;
 constexpr double kFilled = 0.9;  // of the multiprocessors, at least, before blocks share rows
 constexpr int64_t kMaxSplit = 4096;
 constexpr int64_t kThreadsWanted = 1024, kThreadsOfStreams = 1536;
+constexpr int kWorthSkew = 4;             // times as wide as vectors would be otherwise
+constexpr double kIdleWorth = 0.1;        // of the threads, before each does more
 constexpr int64_t kInlinePositions = 16;  // that one thread reduces alone
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t bit_ceil(int64_t n) { return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(n, 1)))); }
 
 int64_t typical(const Part& part, const Size& size) { return std::max<int64_t>(1, evaluate(size, typical_values(part.space.symbols()))); }
+
+// Of the positions that `group` threads take together, those beyond the row.
+double idle_share(int64_t positions, int64_t group) {
+  return 1 - static_cast<double>(positions) / static_cast<double>(ceil_div(positions, group) * group);
+}
 
 // Bytes moved, over the whole kernel, by accesses that run along a variable.
 double unit_stride_bytes(const Part& part, const Kernel& kernel, AtomId v) {
@@ -67,8 +76,12 @@ double order_for_memory(const Part& part, const Kernel& kernel, std::vector<Atom
   return best;
 }
 
+int wanted_width(const Part& part, const Kernel& kernel, AtomId v) {
+  return static_cast<int>(std::bit_floor(static_cast<unsigned>(preferred_vector(part, kernel, v))));
+}
+
 int choose_width(const Part& part, const Kernel& kernel, AtomId v) {
-  int width = std::bit_floor(static_cast<unsigned>(preferred_vector(part, kernel, v)));
+  int width = wanted_width(part, kernel, v);
   while (width > 1 && (!guards_uniform(part, v, width) || !part.space.extent(v).exact_quotient(width))) width /= 2;
   return width;
 }
@@ -115,6 +128,13 @@ std::vector<NodeId> choose_staged(const Part& part) {
   for (size_t i = 0; i < part.nodes.size(); ++i)
     if (part.nodes[NodeId(i)].kind == Node::kLoad && along[i] && std::popcount(used[i]) > 1) staged.push_back(NodeId(i));
   return staged;
+}
+
+// Shifted loads that one sweep needs: their pieces take many registers, and mostly come from the caches.
+void choose_late(Part& part) {
+  const std::vector<uint64_t> used = uses(part, phases(part), along_row(part));
+  for (size_t i = 0; i < part.nodes.size(); ++i)
+    if (Node& n = part.nodes[NodeId(i)]; n.shifted) n.late = std::popcount(used[i]) == 1;
 }
 
 struct Traffic {
@@ -271,7 +291,10 @@ void schedule_rows(const Graph& graph, const Target& target, const std::function
   const double along_bytes = order_for_memory(part, kernel, sweep.dims), across_bytes = order_for_memory(part, kernel, part.dims);
   sweep.across = across_bytes > along_bytes;
   std::vector<AtomId>& vector_dims = sweep.across ? part.dims : sweep.dims;
-  if (!vector_dims.empty()) apply_vector(part, vector_dims, choose_width(part, kernel, vector_dims.back()));
+  if (!vector_dims.empty()) {
+    const int width = choose_width(part, kernel, vector_dims.back()), wanted = wanted_width(part, kernel, vector_dims.back());
+    if (sweep.across || width * kWorthSkew > wanted || !skew_rows(graph, part, kernel, wanted)) apply_vector(part, vector_dims, width);
+  }
 
   const Traffic t = traffic(part);
   const Size row_count = iterations(part), position_count = iterations(part, sweep.dims);
@@ -313,6 +336,10 @@ void schedule_rows(const Graph& graph, const Target& target, const std::function
     group = kSharedBlock;
     in_flight = positions_in_flight(kBytesInFlightToShared);
   }
+  // Fewer idle threads at the end of a row that is no multiple of anything.
+  while (sweep.skew && sweep.held && group > 32 && fits(group / 2) &&
+         idle_share(positions, group / 2) + kIdleWorth < idle_share(positions, group))
+    group /= 2;
   sweep.group = static_cast<int>(group);
   if (!sweep.across) sweep.rows = static_cast<int>(std::max<int64_t>(1, kBlock / group));
   kernel.block = sweep.group * sweep.rows;
@@ -330,7 +357,8 @@ void schedule_rows(const Graph& graph, const Target& target, const std::function
   sweep.steps = static_cast<int>(sweep.held || (position_count.is_constant() && whole <= (group == 1 ? kInlinePositions : in_flight))
                                      ? std::max<int64_t>(whole, 1)
                                      : in_flight);
-  if (sweep.held) sweep.kept = choose_kept(graph, part, kKeptBytes);
+  if (sweep.held) sweep.kept = choose_kept(graph, part, sweep.skew ? kKeptBytesOfSkewed : kKeptBytes);
+  if (sweep.skew) choose_late(part);
   if (!sweep.staged.empty()) kernel.dynamic_bytes = static_cast<int>(positions_of_block(sweep, positions) * t.held);
   if (sweep.cluster) {
     part.grid = {row_count * Size(sweep.split), 1};

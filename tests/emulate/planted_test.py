@@ -34,6 +34,12 @@ FAR = graph([tensor("a", "u8", [5, 3], strides=[2**30 + 3, 1])], [op("neg", ["a"
 OPEN = graph([tensor("a", "f32", ["N", 33])], [op("neg", ["a"], "y")], ["y"], dims={"N": {"size": 64, "dynamic": True}})
 # Few long rows: a block of several warps for each, or several blocks.
 ROW_SUMS = graph([tensor("a", "i32", [3, 3000])], [op("sum", ["a"], "s", dims=[1]), op("add", ["s", 1], "y")], ["y"])
+# Rows that start at any element: vectors aligned to memory, and weights that are shifted to meet them.
+ODD_ROWS = graph(
+    [tensor("x", "bf16", [5, 1003]), tensor("w", "bf16", [1003])],
+    [op("cast", ["x"], "u", dtype="f32"), op("max", ["u"], "m", dims=[1], keepdim=True), op("sub", ["u", "m"], "d"), op("cast", ["w"], "v", dtype="f32"), op("mul", ["d", "v"], "p"),
+     op("cast", ["p"], "y", dtype="bf16")], ["y"],
+)
 WHOLE_SUM = graph([tensor("a", "i32", [60000])], [op("sum", ["a"], "y")], ["y"])
 
 COUNTS = graph(
@@ -68,6 +74,12 @@ FAULTS = {
     "swapped operands": (SUBTRACT, r"a_x - b_x", "b_x - a_x", ["elements differ"]),
     "an index in 32 bits": (FAR, r"a_in\[i0 \* (\d+)LL \+ i1\]", r"a_in[(unsigned)i0 * \1u + (unsigned)i1]", ["elements differ"]),
     "a missing barrier between warps": (ROW_SUMS, r"__syncthreads\(\);", "", ["data race on shared memory"]),
+    "a row that starts one element later": (ODD_ROWS, r"const unsigned shift = (.*);", r"const unsigned shift = (\1 + 1) % 8;", ["differ", "data race on output y", "AddressSanitizer"]),
+    "weights shifted one element too far": (ODD_ROWS, r"at, shift, 1003", "at, shift + 1, 1003", ["misaligned", "differ"]),
+    "weights before their first element": (ODD_ROWS, r"1003, head, tail", "1003, false, tail", ["AddressSanitizer"]),
+    "weights after their last element": (ODD_ROWS, r"1003, head, tail", "1003, head, false", ["AddressSanitizer"]),
+    "a lane before its row": (ODD_ROWS, r"head \? -at :", "head ? -at - 1 :", ["differ", "data race on output y"]),
+    "a lane after its row": (ODD_ROWS, r"1003 - at :", "1004 - at :", ["differ", "data race on output y", "AddressSanitizer"]),
     "a missing fence before the ticket": (WHOLE_SUM, r"__threadfence\(\);", "", ["data race on"]),
     "a ticket by plain addition": (WHOLE_SUM, r"atomicInc\((\w+), (\w+ - 1)\)", r"((*\1)++ % (\2 + 1))", ["data race on __device__ variables"]),
     "partial results that nothing wrote": (WHOLE_SUM, r"(\(\(\w+<[\w ]+> \*\)partial_work\)\[.*\] = \w+;)", r"if (blockIdx.x > 0) \1", ["elements differ"]),
