@@ -171,6 +171,8 @@ int64_t node_cost(const Graph& graph, const Node& node) {
     case Node::kReduce:
     case Node::kListed:
       return 1;
+    case Node::kJoined:
+      return static_cast<int64_t>(node.in.size()) - 1;
     case Node::kOp:
       return info(graph[node.op].kind).cost;
   }

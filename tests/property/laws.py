@@ -19,7 +19,7 @@ import report_laws
 # The small ones get vectors and repeated work from tensors of a few thousand elements.
 ARCHS = ["sm_72", "sm_72", "sm_87", "sm_90"]
 SCATTER_SCHEDULES = emulate.SCATTER_SCHEDULES
-PASSES = ["fold_constants", "simplify", "share_equal_ops"]
+PASSES = ["fold_constants", "simplify", "invert_permutations", "share_equal_ops"]
 # Ops whose result may depend on an order that the kernel chooses, and composites of such.
 ORDERED = {"sum", "prod", "mean", "var", "var_mean", "logsumexp", "cumsum", "cumprod", "scatter", "index_put", "softmax", "log_softmax", "layer_norm", "rms_norm"}
 
