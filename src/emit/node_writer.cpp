@@ -474,11 +474,7 @@ void NodeWriter::write_scope(const Scope& scope) {
 
 void NodeWriter::write_needed(const std::vector<NodeId>& roots, const std::vector<const Store*>& stores,
                               std::vector<std::string> statements) {
-  std::vector<bool> needed(part_.nodes.size());
-  for (NodeId root : roots) needed[root.index] = true;
-  for (size_t i = needed.size(); i-- > 0;)
-    if (needed[i])
-      for (NodeId in : part_.nodes[NodeId(i)].in) needed[in.index] = true;
+  const std::vector<bool> needed = needed_nodes(part_, roots);
   written_.clear();
   auto wanted = [&](size_t i) { return needed[i]; };
   write_loads(false, wanted, {});

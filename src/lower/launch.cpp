@@ -50,6 +50,8 @@ bool reads_elsewhere(const Kernel& kernel, BufferId out, uint32_t input) {
     if (part.sweep && part.sweep->split > 1) return true;
     const bool updates = std::any_of(part.stores.begin(), part.stores.end(), [](const Store& s) { return s.update; });
     const std::vector<bool> along = part.sweep ? along_row(part) : std::vector<bool>();
+    // What a scan or a sort reads at one position is seen at others.
+    const std::vector<bool> scanned = part.line ? needed_nodes(part, {part.line->operand}) : std::vector<bool>(part.nodes.size(), false);
     auto stored_here = [&](const Index& index) {
       return std::any_of(part.stores.begin(), part.stores.end(), [&](const Store& s) { return s.buffer == out && s.index == index; });
     };
@@ -62,7 +64,7 @@ bool reads_elsewhere(const Kernel& kernel, BufferId out, uint32_t input) {
           part.tile && std::any_of(part.tile->staged.begin(), part.tile->staged.end(), [&](const auto& s) { return s.load == NodeId(i); });
       // All threads of a row read what is the same along it, and threads without a row of their own read the last one's.
       const bool shared = part.sweep && ((part.sweep->group > 1 && !along[i]) || !rows_fill_blocks(part));
-      if (staged || updates || shared || part.line || !stored_here(n.index)) return true;
+      if (staged || updates || shared || scanned[i] || !stored_here(n.index)) return true;
     }
   }
   return false;

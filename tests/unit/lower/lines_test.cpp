@@ -62,3 +62,14 @@ TEST_CASE("both results of a sort go on where they are stored; one that is read 
     CHECK(lowered(line("f32", shape, ops, R"("n", "c", "v")")).launches.size() == p.launches.size());
   }
 }
+
+TEST_CASE("what a scan's result is added to may be overwritten where it stands; what is scanned may not") {
+  auto added = [](const char* alias) {
+    return lowered(R"({"version": 1, "name": "g", "inputs": [{"name": "x", "dtype": "i32", "shape": [300, 2000]},
+      {"name": "b", "dtype": "i32", "shape": [300, 2000]}], "ops": [{"op": "cumsum", "in": ["x"], "dim": 1, "out": "s"},
+      {"op": "add", "in": ["s", "b"], "out": "y"}], "outputs": [{"value": "y", "alias": ")" +
+                   std::string(alias) + R"("}]})");
+  };
+  CHECK(added("b").launches.size() == 1);
+  CHECK(added("x").launches.size() == 2);  // (a copy)
+}
