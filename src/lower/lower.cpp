@@ -239,12 +239,12 @@ class Lowering {
     ScanChunks chunks = plan_chunks(graph_, target_, op);
     const bool twice = chunks.count > 1 && !chunks.looks_back;
     if (twice) store_unless_cheap(id, computed, graph_[op].in[0].value, wanted);
-    const std::vector<Destination> own = take_what_follows(id, computed, op, wanted);
+    const Followed followed = take_what_follows(id, computed, op, wanted);
     const KernelArg totals = twice ? new_workspace(chunk_totals_bytes(op, chunks), id, id) : KernelArg{};
     for (chunks.first = twice;; chunks.first = false) {
       Draft draft;
       draft.kernel.segment = id;
-      const KernelInput input = input_for(id, computed, draft, chunks.first ? std::vector<Destination>{} : own);
+      const KernelInput input = input_for(id, computed, draft, chunks.first ? std::vector<Destination>{} : followed.own);
       if (twice) {
         const Value& x = graph_[graph_[op].in[0].value];
         Buffer b{totals, scan_dtype(x.dtype), "totals"};
@@ -255,7 +255,7 @@ class Lowering {
       add_kernel(std::move(draft.kernel));
       if (!chunks.first) break;
     }
-    settle_line(computed, op, own);
+    settle_line(computed, op, followed);
   }
 
   bool is_computed(const IdVec<ValueId, bool>& computed, OpId op) const {
@@ -266,7 +266,7 @@ class Lowering {
   void lower_long_sort(uint32_t id, IdVec<ValueId, bool>& computed, OpId op, std::vector<Destination>& wanted) {
     const ValueId x = graph_[op].in[0].value;
     store_unless_cheap(id, computed, x, wanted);
-    const std::vector<Destination> own = take_what_follows(id, computed, op, wanted);
+    const Followed followed = take_what_follows(id, computed, op, wanted);
     const Radix radix = plan_radix(graph_, target_, op);
     const Size word(bytes_of(DType::kI32));
     const KernelArg state = new_workspace(radix_state_words(graph_, op, radix) * word, id, id);
@@ -282,7 +282,7 @@ class Lowering {
     add_kernel(std::move(clear.kernel));
     Draft draft;
     draft.kernel.segment = id;
-    const KernelInput input = input_for(id, computed, draft, own);
+    const KernelInput input = input_for(id, computed, draft, followed.own);
     Radix placed = radix;
     placed.state = buffer(draft, state, DType::kI32, "state");
     placed.flags = buffer(draft, new_workspace(radix_flag_words(graph_, op, radix) * word, id, id), DType::kI32, "flags");
@@ -294,28 +294,50 @@ class Lowering {
     }
     lower_radix(input, op, std::move(placed), draft.kernel);
     add_kernel(std::move(draft.kernel));
-    settle_line(computed, op, own);
+    settle_line(computed, op, followed);
   }
 
-  // What the kernel of a scan or a sort stores: of the wanted values those that follow in place, and results that others still read.
-  std::vector<Destination> take_what_follows(uint32_t id, const IdVec<ValueId, bool>& computed, OpId op, std::vector<Destination>& wanted) {
+  // What the kernel of a scan or a sort stores, and the wanted values that are there then.
+  struct Followed {
     std::vector<Destination> own;
-    for (const Destination& d : wanted)
-      if (follows_in_place(computed, d.value, op)) own.push_back(d);
-    std::erase_if(wanted, [&](const Destination& d) {
-      return std::any_of(own.begin(), own.end(), [&](const Destination& o) { return o.value == d.value; });
-    });
+    std::vector<ValueId> values;
+  };
+
+  // Of the wanted values those that follow in place, also where a reshape only counts them anew, and results that others still read.
+  Followed take_what_follows(uint32_t id, const IdVec<ValueId, bool>& computed, OpId op, std::vector<Destination>& wanted) {
+    Followed followed;
+    for (ValueId v : values_of(wanted)) {
+      const ValueId stored = before_reshapes(computed, v, wanted);
+      if (!follows_in_place(computed, stored, op)) continue;
+      followed.values.push_back(v);
+      for (const Destination& d : wanted)
+        if (d.value == v) followed.own.push_back({stored, d.arg, stored == v ? d.strides : row_major_strides(graph_[stored].shape)});
+      std::erase_if(wanted, [&](const Destination& d) { return d.value == v; });
+    }
     IdVec<ValueId, bool> after = computed;
-    for (const Destination& d : own) after[d.value] = false;
+    for (ValueId v : followed.values) after[v] = false;
     for (ValueId v : graph_[op].out)
-      if (v.valid() && after[v] && is_read(after, wanted, v)) own.push_back(workspace_for(id, v));
-    return own;
+      if (v.valid() && after[v] && is_read(after, wanted, v)) followed.own.push_back(workspace_for(id, v));
+    return followed;
   }
 
-  void settle_line(IdVec<ValueId, bool>& computed, OpId op, const std::vector<Destination>& own) const {
+  // The value of the same elements in the same order that reshapes make this one of; itself where a place for it has other strides.
+  ValueId before_reshapes(const IdVec<ValueId, bool>& computed, ValueId v, const std::vector<Destination>& wanted) const {
+    const std::vector<Size> strides = row_major_strides(graph_[v].shape);
+    for (const Destination& d : wanted)
+      if (d.value == v && d.strides != strides) return v;
+    for (ValueId next = v; computed[next]; next = graph_[graph_[next].def].in[0].value) {
+      v = next;
+      const OpKind kind = graph_[graph_[v].def].kind;
+      if (kind != OpKind::kReshape && kind != OpKind::kSqueeze && kind != OpKind::kUnsqueeze) break;
+    }
+    return v;
+  }
+
+  void settle_line(IdVec<ValueId, bool>& computed, OpId op, const Followed& followed) const {
     for (ValueId v : graph_[op].out)
       if (v.valid()) computed[v] = false;
-    for (const Destination& d : own) computed[d.value] = false;
+    for (ValueId v : followed.values) computed[v] = false;
   }
 
   Size chunk_totals_bytes(OpId op, const ScanChunks& chunks) const {

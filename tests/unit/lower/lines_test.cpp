@@ -63,6 +63,15 @@ TEST_CASE("both results of a sort go on where they are stored; one that is read 
   }
 }
 
+TEST_CASE("a reshape behind the last op leaves it in its place") {
+  const Program p =
+      lowered(line("i32", "[300, 2000]", R"({"op": "cumsum", "in": ["x"], "dim": 1, "out": "s"}, {"op": "neg", "in": ["s"], "out": "n"},
+    {"op": "reshape", "in": ["n"], "shape": [150, 4000], "out": "y"}, {"op": "reshape", "in": ["s"], "shape": [600000], "out": "z"})",
+                   R"("y", "z")"));
+  CHECK(p.launches.size() == 1);
+  CHECK(p.workspace.empty());
+}
+
 TEST_CASE("what a scan's result is added to may be overwritten where it stands; what is scanned may not") {
   auto added = [](const char* alias) {
     return lowered(R"({"version": 1, "name": "g", "inputs": [{"name": "x", "dtype": "i32", "shape": [300, 2000]},
