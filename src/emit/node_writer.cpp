@@ -327,7 +327,7 @@ std::string NodeWriter::stored_value(const Store& s) const {
 }
 
 const char* join_function(Accumulate how) {
-  constexpr const char* kNames[] = {"", "fs_join_add", "fs_join_mul", "fs_maximum", "fs_minimum"};
+  constexpr const char* kNames[] = {"", "fs_join_add", "fs_join_mul", "fs_join_max", "fs_join_min"};
   return kNames[static_cast<size_t>(how)];
 }
 

@@ -587,6 +587,21 @@ __device__ __forceinline__ T fs_join_mul(T a, T b) {
   else return a * b;
 }
 )"},
+    {"fs_join_max", R"(// The first NaN stays as it is, bit for bit, as one in memory does.
+template <class T>
+__device__ __forceinline__ T fs_join_max(T a, T b) {
+  if constexpr ((T)0.5 != (T)0)
+    if (a != a || b != b) return a != a ? a : b;
+  return fs_maximum(a, b);
+}
+)"},
+    {"fs_join_min", R"(template <class T>
+__device__ __forceinline__ T fs_join_min(T a, T b) {
+  if constexpr ((T)0.5 != (T)0)
+    if (a != a || b != b) return a != a ? a : b;
+  return fs_minimum(a, b);
+}
+)"},
     {"fs_update_joined",
      R"(// Lanes of a warp whose updates go to one place make one of theirs, in pairs of neighbours, and the first of them brings it there.
 template <class T, class P, class F, class G>
