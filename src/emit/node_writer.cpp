@@ -238,6 +238,7 @@ std::string NodeWriter::value_text(const Node& n) {
         if (known != divisors_.end()) return "fs_divide(" + operands[0] + ", " + operands[1] + ", " + known->second + ")";
       }
       if (n.coarse && graph_[n.op].kind == OpKind::kExp) return "fs_exp_coarse(" + operands[0] + ")";
+      if (n.coarse && graph_[n.op].kind == OpKind::kErf) return "fs_erf_coarse(" + operands[0] + ")";
       return op_text(graph_, graph_[n.op], operands, dtypes, contract_);
     case Node::kSelect:
       return guard_text(part_.space, n.guard, wide()) + " ? " + operands[0] + " : " + operands[1];

@@ -266,6 +266,15 @@ __device__ __forceinline__ float fs_exp_coarse(float x) {
   return root * root;
 }
 )"},
+    {"fs_erf_coarse",
+     R"(// erf(x) for what a number of at least 1 is added to: within 2e-7. 1 - 2^P(|x|), P a minimax polynomial of log2(erfc).
+__device__ __forceinline__ float fs_erf_coarse(float x) {
+  const float a = fabsf(x);
+  float p = fmaf(fmaf(fmaf(-4.5358607e-05f, a, 0.00044550773f), a, -0.001489442f), a, -0.00077462906f);
+  p = fmaf(fmaf(fmaf(fmaf(p, a, 0.02825368f), a, -0.1484816f), a, -0.9184164f), a, -1.6279086f);
+  return copysignf(1.0f - fs_exp2_approximate(a * p), x);
+}
+)"},
     {"fs_tanh",
      R"(// Near zero x + x³·P(x²), P a minimax polynomial; elsewhere 1 - 2t / (1 + t), t = exp(-2|x|). Both are computed: no branch. Within 4 ulp.
 __device__ __forceinline__ float fs_tanh(float x) {

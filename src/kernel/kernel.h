@@ -48,7 +48,7 @@ struct Node {
   std::vector<Index> guard;  // all ≥ 0
   uint32_t accumulator = 0, result = 0;
   Accumulate accumulate = Accumulate::kNone;
-  bool coarse = false;  // kOp: its result is only seen rounded to 16 bits, and is not exact anyway
+  bool coarse = false;  // kOp: of its result, which is not exact anyway, only the greater bits are seen (lower/coarse.h)
   Size extent;          // kChecked
   uint32_t check = 0;   // kChecked: 1 + position in Program::checks; `index` is the element's number in the index operand
 };

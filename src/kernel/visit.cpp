@@ -128,8 +128,8 @@ bool rows_fill_blocks(const Part& part) {
 }
 
 int64_t positions_of_block(const Sweep& sweep, int64_t positions) {
-  const int64_t all = int64_t{sweep.group} * sweep.split;
-  return (positions + all - 1) / all * sweep.group;
+  const int64_t even = (positions + sweep.split - 1) / sweep.split, unit = std::min(sweep.group, 32);
+  return (even + unit - 1) / unit * unit;
 }
 
 std::vector<int> phases(const Part& part) {

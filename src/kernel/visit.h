@@ -79,7 +79,7 @@ int sweep_of(const Accumulator& accumulator, const std::vector<int>& phase);
 // True where every group of threads is known to have a row of its own.
 bool rows_fill_blocks(const Part& part);
 
-// Positions of a row that one block takes: the same number for each of its threads.
+// Positions of a row that one block takes: an even share, in whole warps.
 int64_t positions_of_block(const Sweep& sweep, int64_t positions);
 
 // Π extents of the part's loop variables.

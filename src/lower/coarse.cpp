@@ -1,8 +1,20 @@
 #include "lower/coarse.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace fusec {
+
+namespace {
+
+// A sum or a difference with a number of at least 1 leaves nothing of an error below the rounding of that number.
+bool adds_one_or_more(const Op& op) {
+  if (op.kind != OpKind::kAdd && op.kind != OpKind::kSub) return false;
+  return std::any_of(op.in.begin(), op.in.end(),
+                     [](const Operand& in) { return in.is_literal() && std::abs(in.literal->as_double()) >= 1; });
+}
+
+}  // namespace
 
 IdVec<OpId, bool> find_coarse_ops(const Graph& graph) {
   const auto users = users_of(graph);
@@ -27,7 +39,9 @@ IdVec<OpId, bool> find_coarse_ops(const Graph& graph) {
     const Op& op = graph[OpId(i)];
     const ValueId v = op.out[0];
     if (!v.valid() || graph[v].dtype != DType::kF32 || is_output[v]) continue;
-    rounded[v] = std::all_of(users[v].begin(), users[v].end(), [&](OpId user) { return keeps(user, v, op.kind == OpKind::kExp); });
+    if (op.kind == OpKind::kErf)
+      rounded[v] = std::all_of(users[v].begin(), users[v].end(), [&](OpId user) { return adds_one_or_more(graph[user]); });
+    else rounded[v] = std::all_of(users[v].begin(), users[v].end(), [&](OpId user) { return keeps(user, v, op.kind == OpKind::kExp); });
   }
   IdVec<OpId, bool> coarse(graph.ops.size(), false);
   for (size_t i = 0; i < graph.ops.size(); ++i) {
@@ -35,7 +49,7 @@ IdVec<OpId, bool> find_coarse_ops(const Graph& graph) {
     const ValueId v = op.out[0];
     if (!v.valid() || !rounded[v]) continue;
     const bool from_inexact = op.kind == OpKind::kDiv && op.in[0].is_value() && inexact[op.in[0].value];
-    coarse[OpId(i)] = inexact[v] = op.kind == OpKind::kExp || from_inexact;
+    coarse[OpId(i)] = inexact[v] = op.kind == OpKind::kExp || op.kind == OpKind::kErf || from_inexact;
   }
   return coarse;
 }

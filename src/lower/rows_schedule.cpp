@@ -17,12 +17,15 @@ constexpr int64_t kKeptBytes = 128;          // of computed values, beside those
 constexpr int64_t kDearInstructions = 8;
 constexpr int kBlock = 128, kAcrossBlock = 256, kMaxBlock = 1024;
 constexpr int64_t kMaxSteps = 16;
-constexpr int kSharedBlock = 512, kMaxCluster = 8;  // (portable)
-constexpr int64_t kReservedBytes = 1024;            // of shared memory a block: the system's, and merged states
-constexpr int kMaxColumns = 32;                     // threads along the rows, where the lane runs over them
-constexpr int64_t kBlocksWanted = 16;               // on a multiprocessor, before blocks stop sharing rows
-constexpr int64_t kColumnBytes = 64;                // of states that a thread keeps for its positions
-constexpr int64_t kColumnThreadBytes = 160;         // of those and of loads
+constexpr int kMaxCluster = 8;  // (portable)
+// Rows in shared memory: many narrow blocks, so that some load while others wait for each other.
+constexpr int kSharedBlock = 256, kMaxShare = 4;
+constexpr int64_t kBytesInFlightToShared = 32;
+constexpr int64_t kReservedBytes = 1024;     // of shared memory a block: the system's, and merged states
+constexpr int kMaxColumns = 32;              // threads along the rows, where the lane runs over them
+constexpr int64_t kBlocksWanted = 16;        // on a multiprocessor, before blocks stop sharing rows
+constexpr int64_t kColumnBytes = 64;         // of states that a thread keeps for its positions
+constexpr int64_t kColumnThreadBytes = 160;  // of those and of loads
 constexpr int kColumnBlock = 512;
 constexpr int64_t kShortColumn = 1024, kLineBytes = 128;
 constexpr double kFilled = 0.9;  // of the multiprocessors, at least, before blocks share rows
@@ -157,21 +160,23 @@ int64_t loaded_bytes_of_step(const Part& part, bool ahead) {
 }
 
 // A row that registers cannot hold: in the shared memory of one block, or of a cluster, of which several fit on a multiprocessor.
-void hold_in_shared_memory(const Target& target, int64_t bytes, int64_t positions, Kernel& kernel, int64_t& group) {
+bool hold_in_shared_memory(const Target& target, int64_t bytes, int64_t positions, Kernel& kernel) {
   Sweep& sweep = *kernel.parts[0].sweep;
   const int64_t block_limit = target.shared_bytes_per_block - kReservedBytes;
   const int64_t largest_cluster = arch_number(target) >= 90 ? kMaxCluster : 1;
-  for (int64_t share : {int64_t{3}, int64_t{2}, int64_t{1}})
+  for (int64_t share = kMaxShare; share > 0; --share)
     for (int64_t blocks = 1; blocks <= largest_cluster; blocks *= 2) {
-      const int64_t most = block_limit / share - kReservedBytes, chunk = ceil_div(ceil_div(positions, blocks), kSharedBlock) * kSharedBlock;
-      if (chunk * bytes > most) continue;
-      group = kSharedBlock;
+      sweep.group = kSharedBlock;
       sweep.split = static_cast<int>(blocks);
       sweep.cluster = blocks > 1;
+      if (positions_of_block(sweep, positions) * bytes > block_limit / share - kReservedBytes) continue;
       kernel.blocks_resident = static_cast<int>(share);
       sweep.staged = choose_staged(kernel.parts[0]);
-      return;
+      return true;
     }
+  sweep.split = 1;
+  sweep.cluster = false;
+  return false;
 }
 
 }  // namespace
@@ -241,7 +246,8 @@ void schedule_rows(const Graph& graph, const Target& target, const std::function
   const Traffic t = traffic(part);
   const Size row_count = iterations(part), position_count = iterations(part, sweep.dims);
   const int64_t rows = typical(part, row_count), positions = typical(part, position_count);
-  const int64_t in_flight = std::clamp<int64_t>(kBytesInFlight / std::max<int64_t>(1, t.first), 1, 8);
+  auto positions_in_flight = [&](int64_t bytes) { return std::clamp<int64_t>(bytes / std::max<int64_t>(1, t.first), 1, 8); };
+  int64_t in_flight = positions_in_flight(kBytesInFlight);
   const bool can_split = t.sweeps == 1 && !t.stores_along && row_count.is_constant();
   int64_t group = bit_ceil(ceil_div(positions, in_flight));
   if (sweep.across) {
@@ -273,7 +279,10 @@ void schedule_rows(const Graph& graph, const Target& target, const std::function
   while (holding < most && !fits(holding)) holding *= 2;
   sweep.held = t.held > 0 && position_count.is_constant() && fits(holding);
   if (sweep.held) group = holding;
-  else if (!sweep.across && t.held > 0 && position_count.is_constant()) hold_in_shared_memory(target, t.held, positions, kernel, group);
+  else if (!sweep.across && t.held > 0 && position_count.is_constant() && hold_in_shared_memory(target, t.held, positions, kernel)) {
+    group = kSharedBlock;
+    in_flight = positions_in_flight(kBytesInFlightToShared);
+  }
   sweep.group = static_cast<int>(group);
   if (!sweep.across) sweep.rows = static_cast<int>(std::max<int64_t>(1, kBlock / group));
   kernel.block = sweep.group * sweep.rows;

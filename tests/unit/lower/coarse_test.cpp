@@ -56,3 +56,22 @@ TEST_CASE("quotients of exact values stay exact") {
   CHECK(coarse_ops(R"({"op": "div", "in": ["f", "m"], "out": "r"}, {"op": "cast", "in": ["r"], "dtype": "bf16", "out": "y"})",
                    R"(["y"])") == "");
 }
+
+TEST_CASE("an error function to which one is added is coarse, whatever follows") {
+  auto erf_is_coarse = [](const std::string& ops, const std::string& outputs) {
+    const Graph graph = compiled(R"({"version": 1, "name": "g", "inputs": [{"name": "x", "dtype": "f32", "shape": [8]}], "ops": [
+      {"op": "erf", "in": ["x"], "out": "e"}, )" +
+                                 ops + R"(], "outputs": )" + outputs + "}")
+                            .rewritten;
+    const auto coarse = find_coarse_ops(graph);
+    for (size_t i = 0; i < graph.ops.size(); ++i)
+      if (graph[OpId(i)].kind == OpKind::kErf) return coarse[OpId(i)];
+    return false;
+  };
+  CHECK(erf_is_coarse(R"({"op": "add", "in": ["e", 1], "out": "y"})", R"(["y"])"));
+  CHECK(erf_is_coarse(R"({"op": "sub", "in": [1.0, "e"], "out": "y"}, {"op": "add", "in": ["e", -2.5], "out": "z"})", R"(["y", "z"])"));
+  CHECK_FALSE(erf_is_coarse(R"({"op": "add", "in": ["e", 1], "out": "y"})", R"(["y", "e"])"));
+  CHECK_FALSE(erf_is_coarse(R"({"op": "add", "in": ["e", 0.5], "out": "y"})", R"(["y"])"));
+  CHECK_FALSE(erf_is_coarse(R"({"op": "add", "in": ["e", "x"], "out": "y"})", R"(["y"])"));
+  CHECK_FALSE(erf_is_coarse(R"({"op": "add", "in": ["e", 1], "out": "y"}, {"op": "mul", "in": ["e", "x"], "out": "z"})", R"(["y", "z"])"));
+}
