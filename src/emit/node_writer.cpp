@@ -165,6 +165,12 @@ int NodeWriter::access_width(const Index& index, const std::vector<Index>& guard
   return static_cast<int>(part_.space.alignment(index, part_.lane, part_.vector));
 }
 
+// True for whole pieces of 16 bytes of what passes through once.
+bool NodeWriter::is_streamed(BufferId id, int width) const {
+  const Buffer& buffer = kernel_.buffers[id];
+  return buffer.streamed && width * bytes_of(buffer.dtype) >= 16;
+}
+
 // Vector updates are additions of f32.
 int NodeWriter::access_width(const Store& s) const {
   if (s.claim || s.joins) return 0;
@@ -203,7 +209,8 @@ void NodeWriter::write_load(NodeId id) {
   const std::string lanes = std::to_string(part_.vector), vec = vector_type(i) + " ";
   if (const int width = access_width(n.index, n.guard); width > 0) {
     const std::string from = address(n.buffer, without_lane(n.index));
-    std::string text = "fs_load<" + lanes + ", " + std::to_string(width) + ">(" + from + ")";
+    std::string text = is_streamed(n.buffer, width) ? "fs_load_once<" + lanes + ">(" + from + ")"
+                                                    : "fs_load<" + lanes + ", " + std::to_string(width) + ">(" + from + ")";
     if (part_.has_tail) text = "whole ? " + text + " : fs_load_some<" + lanes + ">(" + from + ", count)";
     if (!in_u_[i] && guard.empty()) {
       line("const " + vec + target + " = " + text + ";");
@@ -532,10 +539,9 @@ void NodeWriter::write_lanes(const Scope& scope, const std::vector<const Store*>
     const Store& s = *stores[k];
     const std::string to = address(s.buffer, without_lane(s.index));
     const bool updates = s.update && s.accumulate != Accumulate::kNone;
-    const std::string store = std::string(updates    ? "fs_atomic_add_all<"
-                                          : s.update ? "fs_store_one_of<"
-                                                     : "fs_store<") +
-                              std::to_string(access_width(s)) + ">(" + to + ", " + results[k] + ");";
+    const std::string name = updates ? "fs_atomic_add_all" : s.update ? "fs_store_one_of" : "fs_store";
+    const bool once = name == "fs_store" && is_streamed(s.buffer, access_width(s));
+    const std::string store = name + (once ? "_once(" : "<" + std::to_string(access_width(s)) + ">(") + to + ", " + results[k] + ");";
     const std::string guard = store_guard(s);
     const std::string prefix = guard.empty() ? "" : "if (" + guard + ") ";
     if (!part_.has_tail) {

@@ -64,6 +64,7 @@ class NodeWriter {
   // Elements that one instruction may move: the lanes lie next to each other and the first is aligned to this many.
   int access_width(const Index& index, const std::vector<Index>& guard) const;
   int access_width(const Store& store) const;
+  bool is_streamed(BufferId buffer, int width) const;
   // "x_out[i0] = v;", or the update that it is.
   virtual std::string element_store(const Store& store) const;
   Index without_lane(const Index& index) const;

@@ -33,6 +33,15 @@ __device__ __forceinline__ Vec<T, N> fs_load(const T* p) {
   return v;
 }
 )"},
+    {"fs_load_once", R"(// Reads N elements, 16 bytes at a time, which the L2 cache need not keep.
+template <int N, class T>
+__device__ __forceinline__ Vec<T, N> fs_load_once(const T* p) {
+  Vec<T, N> v;
+#pragma unroll
+  for (int k = 0; k < N * (int)sizeof(T) / 16; ++k) reinterpret_cast<uint4*>(&v)[k] = __ldcs(reinterpret_cast<const uint4*>(p) + k);
+  return v;
+}
+)"},
     {"fs_load_some", R"(// Reads the first `count` of N elements; the others are zero.
 template <int N, class T>
 __device__ __forceinline__ Vec<T, N> fs_load_some(const T* p, int count) {
@@ -53,6 +62,13 @@ __device__ __forceinline__ void fs_store(T* p, const Vec<T, N>& v) {
     for (int j = 0; j < W; ++j) piece.at[j] = v.at[k * W + j];
     *reinterpret_cast<Vec<T, W>*>(p + k * W) = piece;
   }
+}
+)"},
+    {"fs_store_once", R"(// Writes N elements, 16 bytes at a time, which the L2 cache need not keep.
+template <class T, int N>
+__device__ __forceinline__ void fs_store_once(T* p, const Vec<T, N>& v) {
+#pragma unroll
+  for (int k = 0; k < N * (int)sizeof(T) / 16; ++k) __stcs(reinterpret_cast<uint4*>(p) + k, reinterpret_cast<const uint4*>(&v)[k]);
 }
 )"},
     {"fs_store_one", R"(// Several threads may store here: one of them wins.

@@ -244,19 +244,25 @@ class RowWriter : NodeWriter {
     close();
     merge_groups();
     open_positions(first_position_);
-    if (part_.lane.valid()) {
-      line("#pragma unroll");
-      open("for (int lane = 0; lane < " + number(part_.vector) + "; ++lane) {");
-    }
-    for (size_t c = 0; c < sweep_.columns.size(); ++c) {
-      const Column& column = sweep_.columns[c];
-      const Size each = positions_ * Size(part_.lane.valid() ? part_.vector : 1);
-      const std::string cast = column.accumulator.dtype == DType::kI64 ? "(long long)" : "";
-      line(buffers_[column.accumulator.partials.index] + "[" + block() + " * " + size(each) + " + " +
-           index_text(part_.space, column.index, wide()) + "] = " + cast + column_state(c) + ".value;");
-    }
-    if (part_.lane.valid()) close();
+    for (size_t c = 0; c < sweep_.columns.size(); ++c) write_partial(c);
     close();
+  }
+
+  // What a position's thread found goes to the states that a later kernel merges: in whole vectors, where its lanes lie side by side.
+  void write_partial(size_t c) {
+    const Column& column = sweep_.columns[c];
+    const Buffer& buffer = kernel_.buffers[column.accumulator.partials];
+    const Size each = positions_ * Size(part_.lane.valid() ? part_.vector : 1);
+    const std::string first = buffers_[column.accumulator.partials.index] + " + " + block() + " * " + size(each) + " + ";
+    const std::string value = (buffer.dtype == DType::kI64 ? "(long long)" : "") + column_state(c) + ".value;";
+    const int width = std::min(access_width(column.index, {}), 16 / bytes_of(buffer.dtype));
+    const std::string lanes = number(part_.vector), states = names_of_columns_[c] + "_y";
+    if (width > 1) line("Vec<" + std::string(storage_type(buffer.dtype)) + ", " + lanes + "> " + states + ";");
+    if (part_.lane.valid()) line("#pragma unroll");
+    line((part_.lane.valid() ? "for (int lane = 0; lane < " + lanes + "; ++lane) " : "") +
+         (width > 1 ? states + ".at[lane]" : "*(" + first + index_text(part_.space, column.index, wide()) + ")") + " = " + value);
+    if (width > 1)
+      line("fs_store<" + number(width) + ">(" + first + index_text(part_.space, without_lane(column.index), wide()) + ", " + states + ");");
   }
 
   // Of a block's groups, the first takes in the states of the others.

@@ -19,6 +19,7 @@ struct Buffer {
   std::string value;  // the graph's name for what lies there
   bool read = false, written = false;
   bool may_overlap = false;  // another parameter may point to the same memory (in-place updates)
+  bool streamed = false;     // touched once and by no later launch: the L2 cache had better keep other lines
   int64_t shared_elems = 0;  // > 0: no parameter, but so many elements in the shared memory of a kernel of phases
 };
 

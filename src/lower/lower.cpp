@@ -20,6 +20,7 @@
 #include "lower/rows.h"
 #include "lower/scatter.h"
 #include "lower/schedule.h"
+#include "lower/streams.h"
 #include "lower/workspace.h"
 #include "support/check.h"
 
@@ -85,6 +86,7 @@ class Lowering {
     for (size_t s = 0; s < count; ++s)
       lower_segment(static_cast<uint32_t>(s), s < segmentation_.segments.size() ? segmentation_.segments[s] : Segment{});
     if (options_.phases) join_phases(graph_, target_, program_, kernels_, copies_);
+    mark_streams(program_, target_, kernels_);
     // From here on kernels and workspace are what they will be.
     for (const Kernel& kernel : kernels_) program_.launches.push_back(launch_of(graph_, kernel));
     for (Launch& copy : copies_) program_.launches.push_back(std::move(copy));

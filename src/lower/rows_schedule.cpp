@@ -23,7 +23,7 @@ constexpr int kSharedBlock = 256, kMaxShare = 4;
 constexpr int64_t kBytesInFlightToShared = 32;
 constexpr int64_t kReservedBytes = 1024;     // of shared memory a block: the system's, and merged states
 constexpr int kMaxColumns = 32;              // threads along the rows, where the lane runs over them
-constexpr int64_t kBlocksWanted = 16;        // on a multiprocessor, before blocks stop sharing rows
+constexpr int64_t kBlocksWanted = 4;         // on a multiprocessor, where blocks share rows: all of them run at once
 constexpr int64_t kColumnBytes = 64;         // of states that a thread keeps for its positions
 constexpr int64_t kColumnThreadBytes = 160;  // of those and of loads
 constexpr int kColumnBlock = 512;
