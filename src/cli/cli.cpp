@@ -118,15 +118,18 @@ void add_compile_flags(CLI::App& app, CompileFlags& flags) {
   app.add_flag("--unchecked-indices", flags.unchecked_indices, "Drop the range tests of indices")->group(code);
   app.add_flag("--separate-launches", flags.separate_launches, "Launch small kernels one by one, not as phases of one block")->group(code);
   value(app, "--scatter", "HOW",
-        "How updates are spread: auto, direct (an atomic each), shared (tables in shared memory), cached (tables of a part of the target), "
-        "lists (of each row's updates)",
+        "How updates are spread: auto, direct (an atomic each), warp (one for all lanes of a warp that meet), shared (tables in shared "
+        "memory), cached (tables of a part of the target), replicas (copies of the target), lists or sort (updates in a list for each row)",
         [&flags](const std::string& s) {
           flags.scatter = choose("--scatter", s,
                                  Choices<ScatterSchedule>{{"auto", ScatterSchedule::kAuto},
                                                           {"direct", ScatterSchedule::kDirect},
+                                                          {"warp", ScatterSchedule::kWarp},
                                                           {"shared", ScatterSchedule::kShared},
                                                           {"cached", ScatterSchedule::kCached},
-                                                          {"lists", ScatterSchedule::kLists}});
+                                                          {"replicas", ScatterSchedule::kReplicas},
+                                                          {"lists", ScatterSchedule::kLists},
+                                                          {"sort", ScatterSchedule::kLists}});
         })
       ->group(code);
   auto list = [](std::vector<std::string>& into) { return [&into](const std::string& text) { split_commas(text, into); }; };

@@ -33,7 +33,7 @@ constexpr TypeRow kTypes[] = {
     {"FORMATS", Completion::kWords, "md html none"},
     {"BY", Completion::kWords, "dot layers"},
     {"DEVICE", Completion::kWords, "gpu cpu"},
-    {"HOW", Completion::kWords, "auto direct shared cached lists"},
+    {"HOW", Completion::kWords, "auto direct warp shared cached replicas lists sort"},
     {"SECTION", Completion::kWords, "graph segments cost"},
     {"RULES", Completion::kWords, "graph segments edge-bytes launches wide-edges time"},
     {"LEVEL", Completion::kWords, "debug info warning error off"},

@@ -36,6 +36,8 @@ constexpr Pass kPasses[] = {
     {"simplify", simplify, Needed::kOptional, "fold_constants"},
     // After fold_constants, which shows what a scatter starts from. From here on no plain store and no sum shows an order of updates.
     {"make_deterministic", make_deterministic, Needed::kWhenDeterministic, "fold_constants"},
+    // After simplify, whose copies it looks through, and make_deterministic, which its scatters do not need.
+    {"invert_permutations", invert_permutations, Needed::kOptional, "make_deterministic"},
     // After the passes that make ops equal that were not; scatters by one index need the order of its positions once.
     {"share_equal_ops", share_equal_ops, Needed::kOptional, "simplify"},
     // From here on every op is needed by an output: the passes above leave the ones they replace.

@@ -120,8 +120,8 @@ std::string emit_kernel(const Graph& graph, const Kernel& kernel, bool contract)
   take_names(kernel, scope);
   std::vector<std::string> names;
   const std::string residents = kernel.blocks_resident > 0 ? ", " + std::to_string(kernel.blocks_resident) : "";
-  std::string out = emit_tickets(kernel) + "extern \"C\" __global__ void " + cluster_text(kernel) + "__launch_bounds__(" +
-                    std::to_string(kernel.block) + residents + ")\n" + kernel.name + "(";
+  std::string out = emit_tickets(kernel) + emit_published(kernel) + "extern \"C\" __global__ void " + cluster_text(kernel) +
+                    "__launch_bounds__(" + std::to_string(kernel.block) + residents + ")\n" + kernel.name + "(";
   out += parameters(graph, kernel, scope, names) + ") {\n";
   if (!kernel.phases.empty()) return out + emit_phases(graph, kernel, names, scope, contract) + "}\n";
   std::string first_block;

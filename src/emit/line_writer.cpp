@@ -1,5 +1,6 @@
 #include "emit/line_writer.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "emit/accumulator.h"
@@ -53,6 +54,9 @@ const char* key_type(DType dtype) {
   if (is_float(dtype)) return dtype == DType::kF64 ? "double" : "float";
   return dtype == DType::kI64 ? "long long" : "int";
 }
+
+// That publish a value of a scan: half of each says of which launch it is.
+int words_of(DType dtype) { return bytes_of(dtype) / 4; }
 
 class LineWriter : NodeWriter {
  public:
@@ -138,10 +142,21 @@ class LineWriter : NodeWriter {
   }
 
   void write_operand(std::vector<std::string> statements) {
-    auto all = [](size_t) { return true; };
     declare_position();
-    write_loads(false, all, {});
-    write_scope({false, all, {}, std::move(statements)});
+    write_needed({line_.operand}, {}, std::move(statements));
+  }
+
+  // True where results are stored as they are.
+  bool stores_results() const {
+    return std::all_of(part_.stores.begin(), part_.stores.end(),
+                       [&](const Store& s) { return part_.nodes[s.value].kind == Node::kSorted; });
+  }
+
+  // In a scope of its own where the operand's names stand in the same one.
+  void write_made_of_results() {
+    if (line_.group == 1) open("{");
+    write_stores();
+    if (line_.group == 1) close();
   }
 
   std::string place(const Store& s) const { return buffers_[s.buffer.index] + "[" + index_text(part_.space, s.index, wide()) + "]"; }
@@ -149,6 +164,7 @@ class LineWriter : NodeWriter {
   // --- scans
 
   void write_scan() {
+    if (line_.looks_back) return write_look_back();
     if (line_.chunks > 1) return write_shared_scan();
     const Accumulator a = accumulator_of(op_.kind, dtype_);
     const std::string state = state_type(a), start = start_text(a, dtype_), block = number(kernel_.block);
@@ -218,10 +234,64 @@ class LineWriter : NodeWriter {
     write_turns(a, state, start, from, to);
   }
 
+  // Blocks take the chunks by tickets. Each keeps its chunk in registers, publishes what that gives by itself, and looks back at what the
+  // chunks before it have published.
+  void write_look_back() {
+    const Accumulator a = accumulator_of(op_.kind, dtype_);
+    const std::string state = state_type(a), start = start_text(a, dtype_), warps = number(line_.group / 32), chunks = number(line_.chunks);
+    const std::string each = number(kEach), block = number(kernel_.block), blocks = number(part_.grid.elems.value());
+    const int turns = static_cast<int>(line_.chunk / (int64_t{kernel_.block} * kEach));
+    const std::string ticket = scope_.take("ticket"), launch = scope_.take("launch"), chunk = scope_.take("chunk"),
+                      from = scope_.take("from"), sum = scope_.take("sum"), published = scope_.take("published");
+    line("const unsigned long long " + ticket + " = fs_take_number(&" + kernel_.name + "_next);");
+    line("const unsigned " + launch + " = (unsigned)(" + ticket + " / " + blocks + "), " + chunk + " = (unsigned)(" + ticket + " % " +
+         chunks + ");");
+    line("const " + type() + " t = (" + type() + ")(" + ticket + " % " + blocks + " / " + chunks + ");");
+    declare_dims(part_.dims, "t");
+    line("const " + type() + " " + from + " = " + (wide() ? "(long long)" : "") + chunk + " * " + number(line_.chunk) + ";");
+    line("unsigned long long *const " + published + " = " + kernel_.name + "_published + (t * " + chunks + " + " + chunk + ") * " +
+         number(words_of(a.dtype)) + ";");
+    line("__shared__ " + state + " " + shared_ + "[" + warps + "];");
+    line(state + " " + mine_ + "[" + number(turns) + "][" + each + "], " + sum + " = " + start + ", " + total_ + " = " + start + ";  // " +
+         op_comment(graph_, line_.op));
+    auto open_position = [&](bool loads) {
+      open("for (int k = 0; k < " + each + "; ++k) {");
+      line("const " + type() + " p = " + from + " + (u * " + block + " + threadIdx.x) * " + each + " + k;");
+      if (loads) line(mine_ + "[u][k] = " + start + ";");
+    };
+    const std::string turn = "for (int u = 0; u < " + number(turns) + "; ++u) {", inside = "if (p < " + extent() + ") {";
+    line("#pragma unroll");
+    open(turn);
+    line("#pragma unroll");
+    open_position(true);
+    open(inside);
+    write_operand({mine_ + "[u][k].value = " + accumulated(a) + ";"});
+    close();
+    line(sum + ".merge(" + mine_ + "[u][k]);");
+    close(), close();
+    line("fs_scan_block<true, " + warps + ">(" + sum + ", " + total_ + ", " + shared_ + ");");
+    line(total_ + " = fs_look_back_scan<" + number(words_of(a.dtype)) + ">(" + published + ", " + chunk + ", " + launch + ", " + total_ +
+         ", " + state + start + ");");
+    line("#pragma unroll");
+    open(turn);
+    line(sum + " = " + mine_ + "[u][0];");
+    line("#pragma unroll");
+    line("for (int k = 1; k < " + each + "; ++k) " + sum + ".merge(" + mine_ + "[u][k]);");
+    line(state + " " + result_ + " = fs_scan_block<true, " + warps + ">(" + sum + ", " + total_ + ", " + shared_ + ");");
+    line("#pragma unroll");
+    open_position(false);
+    if (!attrs_.exclusive) line(result_ + ".merge(" + mine_ + "[u][k]);");
+    open(inside);
+    declare_position();
+    write_results(a, result_);
+    close();
+    if (attrs_.exclusive) line(result_ + ".merge(" + mine_ + "[u][k]);");
+    close(), close();
+  }
+
   // Neighbouring positions for each thread, several at a time.
   void write_turns(const Accumulator& a, const std::string& state, const std::string& start, const std::string& from,
                    const std::string& to) {
-    constexpr int kEach = 4;
     const std::string each = number(kEach), step = number(int64_t{kernel_.block} * kEach), sum = scope_.take("sum");
     const std::string loop = "for (int k = 0; k < " + each + "; ++k) {";
     open("for (" + type() + " first = " + from + "; first < " + to + "; first += " + step + ") {");
@@ -258,6 +328,10 @@ class LineWriter : NodeWriter {
     const bool wraps = !is_float(a.dtype) && a.kind <= Accumulator::kProd;
     std::string value = (wraps ? "(" + std::string(register_type(a.dtype)) + ")" : "") + state + ".value";
     if (a.dtype != dtype_) value = cast_text(wraps ? "(" + value + ")" : value, a.dtype, dtype_);
+    if (!stores_results()) {
+      sorted_texts_[0] = value;
+      return write_made_of_results();
+    }
     if (dtype_ == DType::kBool) value = "(unsigned char)(" + value + ")";
     for (const Store& s : part_.stores) line(place(s) + " = " + value + ";");
   }
@@ -268,8 +342,7 @@ class LineWriter : NodeWriter {
     const std::string key = key_type(dtype_), capacity = number(line_.capacity), group = number(line_.group);
     const bool by_warps = line_.counts() && line_.group == 32;  // a row each
     const int rows = by_warps ? kernel_.block / 32 : 1;
-    bool wants_values = false;
-    for (size_t k = 0; k < part_.stores.size(); ++k) wants_values = wants_values || is_value(k);
+    const bool wants_values = std::any_of(part_.nodes.begin(), part_.nodes.end(), [&](const Node& n) { return is_value(n); });
     // Values that are compared in another type are kept as they are too.
     const bool keeps = wants_values && key != storage_type(dtype_);
     line("// " + op_comment(graph_, line_.op) + ": a row in shared memory");
@@ -299,9 +372,14 @@ class LineWriter : NodeWriter {
     }
     open("for (" + type() + " p = " + member + "; p < " + kept() + "; p += " + group + ") {");
     declare_position();
-    const std::string from = (line_.counts() ? order_ : sorted_) + "[p]";
-    for (size_t k = 0; k < part_.stores.size(); ++k)
-      line(place(part_.stores[k]) + " = " + (!is_value(k) ? from : (keeps ? values_ : keys_) + "[" + from + "]") + ";");
+    const std::string from = (line_.counts() ? order_ : sorted_) + "[p]", value = (keeps ? values_ : keys_) + "[" + from + "]";
+    if (stores_results()) {
+      for (const Store& s : part_.stores) line(place(s) + " = " + (is_value(part_.nodes[s.value]) ? value : from) + ";");
+    } else {
+      sorted_texts_[1] = "(long long)" + from;
+      sorted_texts_[0] = op_.kind == OpKind::kArgsort ? sorted_texts_[1] : value + (dtype_ == DType::kBool ? " != 0" : "");
+      write_made_of_results();
+    }
     close();
     if (loops_) line(barrier + "  // before the next row");
   }
@@ -309,12 +387,13 @@ class LineWriter : NodeWriter {
   bool is_topk() const { return op_.kind == OpKind::kTopk; }
   std::string descending() const { return (is_topk() ? attrs_.largest : attrs_.descending) ? "true" : "false"; }
   std::string kept() const { return is_topk() ? size_text(attrs_.k, graph_.symbols, wide()) : extent(); }
-  bool is_value(size_t store) const { return op_.kind != OpKind::kArgsort && line_.results[store] == 0; }
+  bool is_value(const Node& n) const { return n.kind == Node::kSorted && op_.kind != OpKind::kArgsort && n.result == 0; }
   std::string key_text(const std::string& x) const {
     return is_float(dtype_) ? widen_text(x, dtype_) : "(" + std::string(key_type(dtype_)) + ")" + x;
   }
 
-  bool loops_ = false;  // over rows
+  static constexpr int kEach = 4;  // neighbouring positions of a thread
+  bool loops_ = false;             // over rows
   const Line& line_;
   const Op& op_;
   const Attrs& attrs_;
@@ -323,6 +402,14 @@ class LineWriter : NodeWriter {
 };
 
 }  // namespace
+
+std::string emit_published(const Kernel& kernel) {
+  if (kernel.parts.empty() || !kernel.parts[0].line || !kernel.parts[0].line->looks_back) return "";
+  const Part& part = kernel.parts[0];
+  const int64_t words = part.grid.elems.value() * words_of(scan_dtype(part.nodes[part.line->operand].dtype));
+  return "__device__ unsigned long long " + kernel.name + "_next;  // chunk, counted over all launches\n__device__ unsigned long long " +
+         kernel.name + "_published[" + number(words) + "];  // what each chunk has told the others, and in which launch\n";
+}
 
 bool is_one_turn(const Graph& graph, const Kernel& phase, const Part& part) {
   return part.line && info(graph[part.line->op].kind).category == OpCategory::kScan && part.line->group == phase.block &&

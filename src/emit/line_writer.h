@@ -14,6 +14,9 @@ namespace fusec {
 std::string emit_line(const Graph& graph, const Kernel& kernel, const Part& part, const std::vector<std::string>& buffers,
                       const NameScope& scope, bool contract, const std::string& indent);
 
+// What a scan that looks back keeps between launches, declared before its kernel.
+std::string emit_published(const Kernel& kernel);
+
 // True for a scan that the block of a phase does in one turn.
 bool is_one_turn(const Graph& graph, const Kernel& phase, const Part& part);
 

@@ -175,7 +175,7 @@ bool NodeWriter::is_streamed(BufferId id, int width) const {
 
 // Vector updates are additions of f32.
 int NodeWriter::access_width(const Store& s) const {
-  if (s.claim) return 0;
+  if (s.claim || s.joins) return 0;
   const bool updates = s.update && s.accumulate != Accumulate::kNone;
   if (updates && (part_.table || s.accumulate != Accumulate::kAdd || kernel_.buffers[s.buffer].dtype != DType::kF32)) return 0;
   return access_width(s.index, s.guard);
@@ -291,6 +291,12 @@ std::string NodeWriter::value_text(const Node& n) {
       return operands[0] + " + " + list_sum_;
     case Node::kSorted:
       return sorted_texts_[n.result];
+    case Node::kJoined: {
+      std::string joined = operands[0];
+      for (size_t i = 1; i < operands.size(); ++i)
+        joined = std::string(join_function(n.accumulate)) + "(" + joined + ", " + operands[i] + ")";
+      return joined;
+    }
     case Node::kChecked: {
       const std::string value = operands[0];
       if (!n.buffer.valid()) return "(" + std::string(index_type()) + ")" + value;
@@ -362,6 +368,11 @@ std::string NodeWriter::stored_value(const Store& s) const {
   return part_.nodes[s.value].dtype == DType::kBool ? "(unsigned char)" + value : value;
 }
 
+const char* join_function(Accumulate how) {
+  constexpr const char* kNames[] = {"", "fs_join_add", "fs_join_mul", "fs_join_max", "fs_join_min"};
+  return kNames[static_cast<size_t>(how)];
+}
+
 const char* shared_update_function(Accumulate how) {
   constexpr const char* kNames[] = {"fs_store_one", "fs_add_shared", "fs_atomic_mul", "fs_look_max", "fs_look_min"};
   return kNames[static_cast<size_t>(how)];
@@ -382,9 +393,16 @@ std::string NodeWriter::element_store(const Store& s) const {
            ", " + std::to_string(c.copies) + ", (int)(" + index + "), (int)(" + index_text(part_.space, c.item, wide()) + "));";
   }
   if (!s.update) return buffers_[s.buffer.index] + "[" + index + "] = " + value + ";";
-  if (s.accumulate == Accumulate::kAdd && kernel_.buffers[s.buffer].shared_elems > 0)
-    return "fs_add_shared(&" + buffers_[s.buffer.index] + "[" + index + "], " + value + ", (unsigned)(" + index + "), true);";
-  return update_function(s) + std::string("(&") + buffers_[s.buffer.index] + "[" + index + "], " + value + ");";
+  const std::string element = "&" + buffers_[s.buffer.index] + "[" + index + "]";
+  const bool adds_shared = s.accumulate == Accumulate::kAdd && kernel_.buffers[s.buffer].shared_elems > 0;
+  if (s.joins) {
+    const std::string type = storage_type(kernel_.buffers[s.buffer].dtype), t = "(" + type + " ";
+    return "fs_update_joined<" + type + ">((" + (wide() ? "long long" : "unsigned") + ")(" + index + "), " + value + ", []" + t + "a, " +
+           type + " b) { return " + join_function(s.accumulate) + "(a, b); }, [&]" + t + "x) { " +
+           (adds_shared ? "fs_atomic_add" : update_function(s)) + "(" + element + ", x); });";
+  }
+  if (adds_shared) return "fs_add_shared(" + element + ", " + value + ", (unsigned)(" + index + "), true);";
+  return update_function(s) + ("(" + element) + ", " + value + ");";
 }
 
 void NodeWriter::write_scalar_store(const Store& s) {
@@ -494,6 +512,26 @@ void NodeWriter::write_scope(const Scope& scope) {
   else
     for (const std::string& statement : scope.statements) line(statement);
   for (const std::string& statement : scope.after_lanes) line(statement);
+}
+
+void NodeWriter::write_needed(const std::vector<NodeId>& roots, const std::vector<const Store*>& stores,
+                              std::vector<std::string> statements) {
+  const std::vector<bool> needed = needed_nodes(part_, roots);
+  written_.clear();
+  auto wanted = [&](size_t i) { return needed[i]; };
+  write_loads(false, wanted, {});
+  write_scope({false, wanted, stores, std::move(statements), {}});
+}
+
+void NodeWriter::write_stores() {
+  std::vector<NodeId> roots;
+  std::vector<const Store*> stores;
+  for (const Store& s : part_.stores) {
+    stores.push_back(&s);
+    roots.push_back(s.value);
+    for (NodeId n : part_.space.data_of(s.index)) roots.push_back(n);
+  }
+  write_needed(roots, stores, {});
 }
 
 void NodeWriter::write_lanes(const Scope& scope, const std::vector<const Store*>& stores) {

@@ -18,7 +18,9 @@ std::string op_comment(const Graph& graph, OpId op);
 
 // The function of the prelude that updates an element.
 const char* update_function(const Store& store);
-// The same in shared memory, where a look before is cheap.
+// The function of the prelude that makes one update of two.
+const char* join_function(Accumulate how);
+// The same as update_function in shared memory, where a look before is cheap.
 const char* shared_update_function(Accumulate how);
 
 // Nodes fall in four classes by what they depend on: the repetition (u), the lane, both, or neither.
@@ -102,6 +104,10 @@ class NodeWriter {
   // Opens the repetition over the items that are there.
   void open_items();
   void write_scope(const Scope& scope);
+  // What the roots need at a position that is declared, in a part that repeats and vectorises nothing; then the stores and statements.
+  void write_needed(const std::vector<NodeId>& roots, const std::vector<const Store*>& stores, std::vector<std::string> statements);
+  // The same for the part's stores.
+  void write_stores();
   void write_lanes(const Scope& scope, const std::vector<const Store*>& stores);
 
   const Graph& graph_;

@@ -257,6 +257,17 @@ class PartWriter : NodeWriter {
   std::optional<TableText> table_;
 };
 
+// Updates of one of the copies, by the block's number.
+std::string emit_replicated(const Graph& graph, const Kernel& kernel, const Part& part, std::vector<std::string> buffers, NameScope scope,
+                            bool contract, const std::string& indent) {
+  const BufferId target = part.stores[0].buffer;
+  std::string& name = buffers[target.index];
+  const std::string copies = name, type = storage_type(kernel.buffers[target].dtype);
+  name = scope.take("copy");
+  return indent + type + " *const " + name + " = " + copies + " + blockIdx.x % " + std::to_string(part.replicas->copies) + " * " +
+         std::to_string(part.replicas->elems) + ";\n" + PartWriter(graph, kernel, part, buffers, contract, scope, indent).write("");
+}
+
 }  // namespace
 
 std::string emit_part(const Graph& graph, const Kernel& kernel, const Part& part, const std::vector<std::string>& buffers,
@@ -264,6 +275,7 @@ std::string emit_part(const Graph& graph, const Kernel& kernel, const Part& part
   if (part.line && part.line->radix) return emit_radix(graph, kernel, part, buffers, scope, contract, indent);
   if (part.line) return emit_line(graph, kernel, part, buffers, scope, contract, indent);
   if (part.list && part.list->rest.valid()) return emit_rest(graph, kernel, part, buffers, scope, contract, indent);
+  if (part.replicas) return emit_replicated(graph, kernel, part, buffers, scope, contract, indent);
   if (part.sweep) return emit_rows(graph, kernel, part, buffers, scope, contract, indent);
   return PartWriter(graph, kernel, part, buffers, contract, scope, indent).write(first_block);
 }

@@ -713,6 +713,49 @@ __device__ __forceinline__ void fs_look_min(T* p, T v) {
   if (old == old && !(v > old)) fs_atomic_min(p, v);
 }
 )"},
+    {"fs_join_add", R"(// Two updates as one; integers wrap.
+template <class T>
+__device__ __forceinline__ T fs_join_add(T a, T b) {
+  if constexpr ((T)0.5 == (T)0) return (T)((unsigned long long)a + (unsigned long long)b);
+  else return a + b;
+}
+)"},
+    {"fs_join_mul", R"(template <class T>
+__device__ __forceinline__ T fs_join_mul(T a, T b) {
+  if constexpr ((T)0.5 == (T)0) return (T)((unsigned long long)a * (unsigned long long)b);
+  else return a * b;
+}
+)"},
+    {"fs_join_max", R"(// The first NaN stays as it is, bit for bit, as one in memory does.
+template <class T>
+__device__ __forceinline__ T fs_join_max(T a, T b) {
+  if constexpr ((T)0.5 != (T)0)
+    if (a != a || b != b) return a != a ? a : b;
+  return fs_maximum(a, b);
+}
+)"},
+    {"fs_join_min", R"(template <class T>
+__device__ __forceinline__ T fs_join_min(T a, T b) {
+  if constexpr ((T)0.5 != (T)0)
+    if (a != a || b != b) return a != a ? a : b;
+  return fs_minimum(a, b);
+}
+)"},
+    {"fs_update_joined",
+     R"(// Lanes of a warp whose updates go to one place make one of theirs, in pairs of neighbours, and the first of them brings it there.
+template <class T, class P, class F, class G>
+__device__ __forceinline__ void fs_update_joined(P place, T v, F join, G update) {
+  const unsigned active = __activemask(), peers = __match_any_sync(active, place), lane = threadIdx.x % 32;
+  const unsigned before = peers & ((1u << lane) - 1);
+  unsigned after = peers & (~1u << lane);  // those that still have something to give
+  for (int rank = __popc(before); __any_sync(active, after != 0); rank /= 2) {
+    const T other = __shfl_sync(active, v, after != 0 ? __ffs(after) - 1 : (int)lane);
+    if (after != 0) v = join(v, other);
+    after &= ~__ballot_sync(active, rank % 2);
+  }
+  if (before == 0) update(v);
+}
+)"},
     {"fs_clear_table", R"(template <class T>
 __device__ __forceinline__ void fs_clear_table(T* table, unsigned size, T start) {
   for (unsigned k = threadIdx.x; k < size; k += blockDim.x) table[k] = start;
@@ -1179,6 +1222,70 @@ __device__ __forceinline__ int fs_take_ticket(int* next) {
   }
   __syncthreads();
   return ticket;
+}
+)"},
+    {"fs_take_number", R"(// As fs_take_ticket, over all launches: blocks and launches follow each other in the order of their numbers.
+__device__ __forceinline__ unsigned long long fs_take_number(unsigned long long* next) {
+  __shared__ unsigned long long number;
+  if (threadIdx.x == 0) number = atomicAdd(next, 1ull);
+  __syncthreads();
+  return number;
+}
+)"},
+    {"fs_published",
+     R"(// Values that other blocks await, with a tag, 32 bits of each in a word: a word is seen as a whole, and words of one tag belong together.
+template <int W, class V>
+__device__ __forceinline__ void fs_publish(unsigned long long* words, unsigned tag, V value) {
+  const unsigned long long bits = (unsigned long long)value;
+#pragma unroll
+  for (int w = 0; w < W; ++w)
+    asm volatile("st.relaxed.gpu.u64 [%0], %1;" : : "l"(words + w), "l"((unsigned long long)tag << 32 | (bits >> 32 * w & 0xffffffffu)) : "memory");
+}
+template <int W, class V>
+__device__ __forceinline__ unsigned fs_published(const unsigned long long* words, V& value) {
+  while (true) {
+    unsigned long long low, high;
+    asm volatile("ld.relaxed.gpu.u64 %0, [%1];" : "=l"(low) : "l"(words) : "memory");
+    if constexpr (W == 1) high = low;
+    else asm volatile("ld.relaxed.gpu.u64 %0, [%1];" : "=l"(high) : "l"(words + 1) : "memory");
+    if (low >> 32 != high >> 32) continue;
+    value = W == 1 ? (V)(unsigned)low : (V)(high << 32 | (low & 0xffffffffu));
+    return (unsigned)(low >> 32);
+  }
+}
+)"},
+    {"fs_look_back_scan",
+     R"(// What comes before a chunk of a row in the order of a scan, for all threads of the block. A chunk publishes what it gives by itself, and
+// then, as a whole, what the row gives up to its end; 32 chunks are asked at a time, and none before one that has told the whole.
+template <int W, class A>
+__device__ __forceinline__ A fs_look_back_scan(unsigned long long* words, int chunk, unsigned launch, A own, A start) {
+  const unsigned by_itself = 2 * launch + 1, whole = by_itself + 1;
+  __shared__ A found;
+  if (threadIdx.x == 0) fs_publish<W>(words, chunk == 0 ? whole : by_itself, own.value);
+  if (threadIdx.x < 32) {
+    A before = start;
+    for (int last = chunk - 1; last >= 0; last -= 32) {
+      const int asked = last - (int)threadIdx.x;
+      A other = start;
+      unsigned tag = whole;
+      if (asked >= 0) {
+        do tag = fs_published<W>(words - (long long)(chunk - asked) * W, other.value);
+        while (tag != by_itself && tag != whole);
+      }
+      const unsigned told = __ballot_sync(0xffffffffu, tag == whole);
+      if (told == 0 || (int)threadIdx.x < __ffs(told)) before.merge(other);
+      if (told != 0) break;
+    }
+#pragma unroll
+    for (int flip = 1; flip < 32; flip *= 2) before.merge(fs_shuffle_xor(before, flip));
+    if (threadIdx.x == 0) {
+      found = before;
+      own.merge(before);
+      if (chunk > 0) fs_publish<W>(words, whole, own.value);
+    }
+  }
+  __syncthreads();
+  return found;
 }
 )"},
     {"fs_finish_tile", R"(// Counts a tile in `done`. Whoever waits for that many sees what the block has written.

@@ -99,7 +99,8 @@ class RadixWriter : NodeWriter {
   // The operand at a position, as bits, and these as a number in the order wanted.
   void write_functions() {
     open("auto " + at("load") + " = [&](int p) {");
-    write_nodes({line_.operand}, "p", {}, {"return fs_raw<" + std::string(bits()) + ">((" + storage() + ")" + ref(line_.operand) + ");"});
+    declare_position("p");
+    write_needed({line_.operand}, {}, {"return fs_raw<" + std::string(bits()) + ">((" + storage() + ")" + ref(line_.operand) + ");"});
     close_function();
     const std::string n = number(8 * bytes_of(dtype_));
     std::string value = is_float(dtype_) ? "fs_ordered_float<" + n + ">(bits, " + infinity_bits(dtype_) + ")"
@@ -194,31 +195,10 @@ class RadixWriter : NodeWriter {
     sorted_texts_[0] = dtype_ == DType::kBool ? at("key") + "[k] != 0" : "fs_value<" + std::string(storage()) + ">(" + at("key") + "[k])";
     sorted_texts_[1] = "(long long)" + at("from") + "[k]";
     if (op_.kind == OpKind::kArgsort) sorted_texts_[0] = sorted_texts_[1];
-    std::vector<NodeId> roots;
-    std::vector<const Store*> stores;
-    for (const Store& s : part_.stores) {
-      stores.push_back(&s);
-      roots.push_back(s.value);
-      for (NodeId n : part_.space.data_of(s.index)) roots.push_back(n);
-    }
-    write_nodes(roots, at("place") + "[k]", stores, {});
+    declare_position(at("place") + "[k]");
+    write_stores();
     close();
     close();
-  }
-
-  // What the roots need, at position p.
-  void write_nodes(const std::vector<NodeId>& roots, const std::string& p, const std::vector<const Store*>& stores,
-                   std::vector<std::string> statements) {
-    std::vector<bool> needed(part_.nodes.size());
-    for (NodeId root : roots) needed[root.index] = true;
-    for (size_t i = needed.size(); i-- > 0;)
-      if (needed[i])
-        for (NodeId in : part_.nodes[NodeId(i)].in) needed[in.index] = true;
-    written_.clear();
-    declare_position(p);
-    auto wanted = [&](size_t i) { return needed[i]; };
-    write_loads(false, wanted, {});
-    write_scope({false, wanted, stores, std::move(statements)});
   }
 
   void close_function() {

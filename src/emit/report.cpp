@@ -23,6 +23,8 @@ Json launch_json(const LaunchFacts& l) {
 Json schedule_json(const LaunchFacts& l) {
   Json json = Json::object();
   for (const auto& [name, value] : l.schedule) json[name] = value;
+  if (!l.scatter.schedule.empty()) json["scatter"] = l.scatter.schedule;
+  if (!l.scatter.why.empty()) json["scatter_why"] = l.scatter.why;
   return json;
 }
 
@@ -88,6 +90,7 @@ std::string report_json(const Compilation& c, const Target& target, const std::m
   json["origin"] = facts.origin.empty() ? Json::object() : Json(facts.origin);
   json["merged"] = facts.merged.empty() ? Json::object() : Json(facts.merged);
   if (!c.log.deterministic.empty()) json["deterministic"] = c.log.deterministic;
+  if (!c.log.inverted.empty()) json["inverted"] = c.log.inverted;
   json["totals"] = {{"segments", facts.segments.size()},
                     {"launches", facts.launches},
                     {"edge_bytes", facts.edge_bytes},

@@ -22,7 +22,7 @@ std::map<std::string, std::vector<std::string>> absorbed_by(const Compilation& c
 }
 
 LaunchFacts facts_of(const Launch& launch, const SymbolValues& typical) {
-  LaunchFacts f{launch.kernel, 0, launch.block, launch.shared_bytes, launch.schedule, launch.phases, launch.why};
+  LaunchFacts f{launch.kernel, 0, launch.block, launch.shared_bytes, launch.schedule, launch.phases, launch.why, launch.scatter};
   for (const GridTerm& term : launch.grid) f.blocks += (evaluate(term.elems, typical) + term.per_block - 1) / term.per_block;
   return f;
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "emit/report.h"
+#include "kernel/program.h"
 
 namespace fusec {
 
@@ -17,6 +18,7 @@ struct LaunchFacts {
   std::vector<std::pair<std::string, int64_t>> schedule;
   std::vector<std::vector<std::string>> phases;  // as in Launch
   std::string why;
+  ScatterChoice scatter;
 };
 
 struct SegmentFacts {

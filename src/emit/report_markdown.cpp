@@ -29,6 +29,8 @@ std::string segment_text(size_t id, const Segment& segment, const SegmentFacts& 
     text += "- launch `" + l.kernel + "`: " + std::to_string(l.blocks) + " blocks of " + std::to_string(l.block) + " threads";
     if (l.shared_bytes) text += ", " + size_text(l.shared_bytes) + " shared";
     for (const auto& [name, value] : l.schedule) text += ", " + name + " " + std::to_string(value);
+    if (!l.scatter.schedule.empty()) text += ", scatter " + l.scatter.schedule;
+    if (!l.scatter.why.empty()) text += " (" + l.scatter.why + ")";
     if (auto at = resources.find(l.kernel); at != resources.end())
       text += ", " + std::to_string(at->second.registers) + " registers" +
               (at->second.spill_bytes ? ", " + std::to_string(at->second.spill_bytes) + " B spilled" : "");
@@ -86,6 +88,11 @@ std::string report_markdown(const Compilation& c, const Target& target, const st
   if (!c.log.deterministic.empty()) {
     text += "## Deterministic\n\n";
     for (const auto& [scatter, why] : c.log.deterministic) text += "- `" + scatter + "`: " + why + "\n";
+    text += "\n";
+  }
+  if (!c.log.inverted.empty()) {
+    text += "## Sorts of permutations\n\n";
+    for (const auto& [sort, what] : c.log.inverted) text += "- `" + sort + "`: " + what + "\n";
     text += "\n";
   }
   return text;

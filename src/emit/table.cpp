@@ -1,7 +1,6 @@
 #include "emit/table.h"
 
 #include <algorithm>
-#include <limits>
 #include <regex>
 
 #include "emit/cuda.h"
@@ -9,26 +8,6 @@
 #include "emit/node_writer.h"
 
 namespace fusec {
-
-namespace {
-
-// Leaves every value as it is: -0 does so to a sum of floats, +0 would not.
-Literal neutral(Accumulate how, DType dtype) {
-  const double infinity = std::numeric_limits<double>::infinity();
-  const int64_t least = dtype == DType::kI64 ? std::numeric_limits<int64_t>::min() : std::numeric_limits<int32_t>::min();
-  switch (how) {
-    case Accumulate::kMul:
-      return is_float(dtype) ? Literal{1.0} : Literal{int64_t{1}};
-    case Accumulate::kMax:
-      return is_float(dtype) ? Literal{-infinity} : Literal{least};
-    case Accumulate::kMin:
-      return is_float(dtype) ? Literal{infinity} : Literal{~least};
-    default:
-      return is_float(dtype) ? Literal{-0.0} : Literal{int64_t{0}};
-  }
-}
-
-}  // namespace
 
 TableText::TableText(const Kernel& kernel, const Part& part, const std::string& target, const std::string& value, NameScope& scope)
     : table_(*part.table),
@@ -48,7 +27,7 @@ TableText::TableText(const Kernel& kernel, const Part& part, const std::string& 
 // Floats are added by comparing and swapping: where a warp meets in one element it should add once.
 bool TableText::is_joined() const { return !table_.counts && store_.accumulate == Accumulate::kAdd && table_.copies == 1; }
 
-std::string TableText::initial() const { return table_.counts ? "0u" : literal_text(neutral(store_.accumulate, dtype_), dtype_); }
+std::string TableText::initial() const { return table_.counts ? "0u" : literal_text(neutral_update(store_.accumulate, dtype_), dtype_); }
 
 std::vector<std::string> TableText::start() const {
   std::vector<std::string> lines{"extern __shared__ __align__(16) unsigned char fs_table[];",

@@ -31,7 +31,8 @@ inline OpId sort_behind(const Graph& graph, ValueId index) {
   return is_order ? id : OpId();
 }
 
-// True for each number from 0 to below the extent once, along `dim`: what a sort gives as its order, and the inverse of such a value.
+// True for each number from 0 to below the extent once, along `dim`: positions, what a sort gives as its order, the inverse of such a value,
+// and one such value in the order of another.
 bool is_permutation(const Graph& graph, ValueId value, size_t dim);
 
 // True for plain stores to every element, one to each: nothing is left of what they start from.

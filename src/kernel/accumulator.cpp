@@ -1,5 +1,7 @@
 #include "kernel/accumulator.h"
 
+#include <limits>
+
 #include "support/check.h"
 
 namespace fusec {
@@ -45,6 +47,21 @@ DType accumulator_dtype(OpKind kind, DType operand, DType result) {
 DType scan_dtype(DType operand) {
   if (is_float(operand)) return operand == DType::kF64 ? DType::kF64 : DType::kF32;
   return operand == DType::kI64 ? DType::kI64 : DType::kI32;  // (the low bits of a sum need no more)
+}
+
+Literal neutral_update(Accumulate how, DType dtype) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  const int64_t least = dtype == DType::kI64 ? std::numeric_limits<int64_t>::min() : std::numeric_limits<int32_t>::min();
+  switch (how) {
+    case Accumulate::kMul:
+      return is_float(dtype) ? Literal{1.0} : Literal{int64_t{1}};
+    case Accumulate::kMax:
+      return is_float(dtype) ? Literal{-infinity} : Literal{least};
+    case Accumulate::kMin:
+      return is_float(dtype) ? Literal{infinity} : Literal{~least};
+    default:
+      return is_float(dtype) ? Literal{-0.0} : Literal{int64_t{0}};
+  }
 }
 
 int state_bytes(const Accumulator& a) {

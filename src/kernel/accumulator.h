@@ -37,6 +37,8 @@ Accumulator::Kind accumulator_kind(OpKind kind);
 DType accumulator_dtype(OpKind kind, DType operand, DType result);
 // The dtype in which a scan accumulates.
 DType scan_dtype(DType operand);
+// Leaves every value as it is: -0 does so to a sum of floats, +0 would not.
+Literal neutral_update(Accumulate how, DType dtype);
 // Bytes of a state, and its name and fields in the emitted text.
 int state_bytes(const Accumulator& accumulator);
 

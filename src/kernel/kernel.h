@@ -37,7 +37,8 @@ struct Node {
     kItem,      // an update that a list names
     kListed,    // in[0] + Σ in[1] over the first in[2] updates in the row's slots, buffer[index]…, + the rest
     kReduce,    // result `result` of reduction `op`: accumulator `accumulator`, after its sweep
-    kSorted,    // result `result` of the part's sort, at the position
+    kSorted,    // result `result` of the part's scan or sort, at the position
+    kJoined,    // in[0], updated by the others as `accumulate` says
   } kind = kConstant;
   DType dtype = DType::kF32;
   OpId op;
@@ -47,6 +48,7 @@ struct Node {
   Index index;
   std::vector<Index> guard;  // all ≥ 0
   uint32_t accumulator = 0, result = 0;
+  Accumulate accumulate = Accumulate::kNone;
   bool coarse = false;  // kOp: of its result, which is not exact anyway, only the greater bits are seen (lower/coarse.h)
   Size extent;          // kChecked
   uint32_t check = 0;   // kChecked: 1 + position in Program::checks; `index` is the element's number in the index operand
@@ -74,7 +76,8 @@ struct Store {
   // An update of what lies there, by any number of threads at once (`accumulate` kNone: by one of them).
   bool update = false;
   Accumulate accumulate = Accumulate::kNone;
-  bool looks = true;  // max and min: a NaN may lie there
+  bool looks = true;   // max and min: a NaN may lie there
+  bool joins = false;  // lanes of a warp whose updates go to one place combine them first
   // Update `item` takes the next slot of its row, whose updates buffer[index] counts.
   std::optional<Claim> claim;
 };
@@ -143,21 +146,23 @@ struct Radix {
   int64_t state_words() const { return int64_t{digits} * 256 + digits + 1; }  // of a row
 };
 
-// A scan or a sort. The part's `dims` are rows, each of `extent` positions; its stores hold what the op gives at a position.
+// A scan or a sort. The part's `dims` are rows, each of `extent` positions; its stores hold what nodes make of the op's results at a
+// position.
 struct Line {
   OpId op;
   NodeId operand;   // at a position
   AtomId position;  // none where rows have one position
   Size extent;
-  bool across = false;            // scans: a thread takes a row, and its neighbours take neighbouring rows
-  int group = 1;                  // threads of a row
-  int capacity = 1;               // sorts: positions that shared memory holds, a power of two
-  std::vector<uint32_t> results;  // of the op, by store; a long sort's stores have nodes for them
+  bool across = false;  // scans: a thread takes a row, and its neighbours take neighbouring rows
+  int group = 1;        // threads of a row
+  int capacity = 1;     // sorts: positions that shared memory holds, a power of two
   std::optional<Radix> radix;
   // Scans of few long rows: blocks share a row, `chunk` positions each. A first launch leaves what each chunk gives by itself in `totals`.
   int64_t chunks = 1, chunk = 0;
   BufferId totals;
   bool sums_chunks = false;  // it is the first launch
+  // Or in one: blocks take chunks by tickets, keep them in registers, and look back at what the chunks before have published.
+  bool looks_back = false;
   // Whole rows are sorted by counting what goes before each key, longer ones in runs of 32 that are then merged.
   bool counts() const { return !radix && capacity <= 128; }
   bool merges() const { return !radix && capacity > 128; }
@@ -174,6 +179,12 @@ struct Table {
   GridTerm updates;           // blocks of updates, which the tables take in turns
   int64_t range() const { return (size + slices - 1) / slices; }
   int element_bytes() const { return counts ? 4 : bytes_of(dtype); }
+};
+
+// Copies of a small target in memory, which blocks update in turns; a later kernel adds them to the target.
+struct Replicas {
+  int copies = 1;
+  int64_t elems = 0;  // from one copy to the next
 };
 
 // Updates that a list names: those in the slots of a row, summed up by one thread for each element of it (`sum`), or those that found no
@@ -216,6 +227,7 @@ struct Part {
   std::optional<Sweep> sweep;
   std::optional<Line> line;
   std::optional<Table> table;
+  std::optional<Replicas> replicas;
   std::optional<List> list;
   std::vector<AtomId> shared_atoms;  // quotients and remainders that others contain: computed once, by name
   bool wide_index = false;           // 64-bit index arithmetic
@@ -229,6 +241,7 @@ struct Kernel {
   std::vector<Part> parts;
   int block = 256;
   int blocks_resident = 0;  // on a multiprocessor, at least, whatever registers that leaves; 0: as the compiler likes
+  ScatterChoice scatter;    // of a kernel of updates
   int shared_bytes = 0;     // static
   int dynamic_bytes = 0;    // of shared memory, asked for at launch
 

@@ -29,6 +29,11 @@ struct GridTerm {
   int64_t per_block = 1;
 };
 
+// How updates that may meet are spread, and why not as was asked.
+struct ScatterChoice {
+  std::string schedule, why;
+};
+
 struct Launch {
   enum Kind : uint8_t { kKernel, kCopy } kind = kKernel;
   uint32_t segment = 0;
@@ -43,6 +48,7 @@ struct Launch {
   Size copy_bytes;
   // What the schedule chose, for the report: name → value.
   std::vector<std::pair<std::string, int64_t>> schedule;
+  ScatterChoice scatter;
   // Of a kernel of phases: what each of them stores, those between two barriers together; and why they share a launch.
   std::vector<std::vector<std::string>> phases;
   std::string why;

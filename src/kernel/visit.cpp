@@ -149,6 +149,15 @@ Size iterations(const Part& part, const std::vector<AtomId>& dims) {
   return count;
 }
 
+std::vector<bool> needed_nodes(const Part& part, const std::vector<NodeId>& roots) {
+  std::vector<bool> needed(part.nodes.size(), false);
+  for (NodeId root : roots) needed[root.index] = true;
+  for (size_t i = needed.size(); i-- > 0;)
+    if (needed[i])
+      for (NodeId in : part.nodes[NodeId(i)].in) needed[in.index] = true;
+  return needed;
+}
+
 Size iterations(const Part& part) { return iterations(part, part.dims); }
 
 int64_t node_cost(const Graph& graph, const Node& node) {
@@ -171,6 +180,8 @@ int64_t node_cost(const Graph& graph, const Node& node) {
     case Node::kReduce:
     case Node::kListed:
       return 1;
+    case Node::kJoined:
+      return static_cast<int64_t>(node.in.size()) - 1;
     case Node::kOp:
       return info(graph[node.op].kind).cost;
   }

@@ -57,6 +57,9 @@ Index without_lane(const IndexSpace& space, const Index& guard, AtomId lane, int
 // Per node: true when neither it nor what it is computed from depends on `v` (on any variable, when `v` is invalid).
 std::vector<bool> independent_nodes(const Part& part, AtomId v);
 
+// Per node: true for the roots and what they are computed from.
+std::vector<bool> needed_nodes(const Part& part, const std::vector<NodeId>& roots);
+
 // Per node the loop variables that its value depends on, sorted; `positions`: those that reductions run over.
 std::vector<std::vector<AtomId>> variables_of_nodes(const Part& part, const std::vector<AtomId>& positions);
 // After variables were replaced: what the part's data depends on.

@@ -26,7 +26,8 @@ bool is_sort(const Graph& graph, const Part& part) { return part.line && info(gr
 bool sorts_by_warps(const Part& part) { return part.line->counts() && iterations(part).value() > 1; }
 
 bool can_be_phase(const Part& part) {
-  if (part.tile || part.table || part.list || !part.grid.elems.is_constant() || !iterations(part).is_constant()) return false;
+  if (part.tile || part.table || part.replicas || part.list || !part.grid.elems.is_constant() || !iterations(part).is_constant())
+    return false;
   if (std::any_of(part.stores.begin(), part.stores.end(), [](const Store& s) { return s.claim.has_value(); })) return false;
   if (part.nodes.size() > kMostNodes) return false;
   if (part.line && (part.line->radix || part.line->chunks > 1 || !part.line->extent.is_constant())) return false;

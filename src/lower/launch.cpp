@@ -50,6 +50,8 @@ bool reads_elsewhere(const Kernel& kernel, BufferId out, uint32_t input) {
     if (part.sweep && part.sweep->split > 1) return true;
     const bool updates = std::any_of(part.stores.begin(), part.stores.end(), [](const Store& s) { return s.update; });
     const std::vector<bool> along = part.sweep ? along_row(part) : std::vector<bool>();
+    // What a scan or a sort reads at one position is seen at others.
+    const std::vector<bool> scanned = part.line ? needed_nodes(part, {part.line->operand}) : std::vector<bool>(part.nodes.size(), false);
     auto stored_here = [&](const Index& index) {
       return std::any_of(part.stores.begin(), part.stores.end(), [&](const Store& s) { return s.buffer == out && s.index == index; });
     };
@@ -62,7 +64,7 @@ bool reads_elsewhere(const Kernel& kernel, BufferId out, uint32_t input) {
           part.tile && std::any_of(part.tile->staged.begin(), part.tile->staged.end(), [&](const auto& s) { return s.load == NodeId(i); });
       // All threads of a row read what is the same along it, and threads without a row of their own read the last one's.
       const bool shared = part.sweep && ((part.sweep->group > 1 && !along[i]) || !rows_fill_blocks(part));
-      if (staged || updates || shared || part.line || !stored_here(n.index)) return true;
+      if (staged || updates || shared || scanned[i] || !stored_here(n.index)) return true;
     }
   }
   return false;
@@ -76,6 +78,7 @@ void describe_phases(const Kernel& kernel, Launch& launch) {
   int64_t shared = 0;
   for (const Buffer& b : kernel.buffers) shared += b.shared_elems > 0;
   for (const Kernel& phase : kernel.phases) {
+    if (launch.scatter.schedule.empty()) launch.scatter = phase.scatter;
     if (launch.phases.empty() || phase.waits) launch.phases.emplace_back();
     for (const Part& part : phase.parts)
       for (const Store& s : part.stores) {
@@ -104,6 +107,7 @@ Launch launch_of(const Graph& graph, const Kernel& kernel) {
     launch.args.push_back({KernelArg::kSymbol, static_cast<uint32_t>(i)});
     launch.arg_dtypes.push_back(DType::kI64);
   }
+  launch.scatter = kernel.scatter;
   if (!kernel.phases.empty()) {
     describe_phases(kernel, launch);
     return launch;
@@ -124,6 +128,7 @@ Launch launch_of(const Graph& graph, const Kernel& kernel) {
   if (kernel.parts.size() > 1) launch.schedule.emplace_back("parts", static_cast<int64_t>(kernel.parts.size()));
   if (largest->line && !largest->line->radix) launch.schedule.emplace_back("threads_per_row", largest->line->group);
   if (largest->line && largest->line->chunks > 1) launch.schedule.emplace_back("blocks_per_row", largest->line->chunks);
+  if (largest->line && largest->line->looks_back) launch.schedule.emplace_back("looks_back", 1);
   if (largest->line && largest->line->radix) {
     launch.schedule.emplace_back("radix_tiles_per_row", largest->line->radix->tiles);
     launch.schedule.emplace_back("radix_digits", largest->line->radix->digits);
@@ -133,6 +138,7 @@ Launch launch_of(const Graph& graph, const Kernel& kernel) {
     launch.schedule.emplace_back("blocks_per_table", largest->table->slices);
   }
   if (largest->list) launch.schedule.emplace_back("scatter_lists", 1);
+  if (largest->replicas) launch.schedule.emplace_back("scatter_replicas", largest->replicas->copies);
   if (largest->tile) launch.schedule.emplace_back("tile", largest->tile->rows);
   if (largest->wide_index) launch.schedule.emplace_back("index_bits", 64);
   return launch;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernel/visit.h"
+#include "lower/line_values.h"
 #include "lower/schedule.h"
 #include "support/check.h"
 
@@ -40,6 +41,7 @@ void share_rows(const ScanChunks& chunks, Part& part, Kernel& kernel) {
   line.chunk = chunks.elems;
   line.totals = chunks.totals;
   line.sums_chunks = chunks.first;
+  line.looks_back = chunks.looks_back;
   part.grid = {iterations(part) * Size(chunks.count), 1};
 }
 
@@ -71,6 +73,14 @@ ScanChunks plan_chunks(const Graph& graph, const Target& target, OpId id) {
   if (!extent.is_constant() || extent.value() < 2 * kChunk) return chunks;
   const int64_t elems = evaluate(element_count(shape), typical_values(graph.symbols)), rows = std::max<int64_t>(elems / extent.value(), 1);
   if (rows >= target.multiprocessors) return chunks;
+  const Size all_rows = line_rows(graph, id);
+  if (!is_float(graph[op.in[0].value].dtype) && all_rows.is_constant()) {
+    constexpr int64_t kMostChunks = 1 << 18;  // whose words are part of the program
+    chunks.elems = kChunk;
+    chunks.count = (extent.value() + kChunk - 1) / kChunk;
+    chunks.looks_back = chunks.count * all_rows.value() <= kMostChunks;
+    if (chunks.looks_back) return chunks;
+  }
   const int64_t wanted = target.multiprocessors * kBlocksEach / rows;
   chunks.elems = std::max((extent.value() + wanted - 1) / wanted, kChunk);
   chunks.elems = (chunks.elems + kChunk - 1) / kChunk * kChunk;
@@ -112,14 +122,7 @@ void lower_line(const KernelInput& input, OpId id, const ScanChunks& chunks, Ker
   const size_t dim = static_cast<size_t>(input.graph.attrs(op).dim);
   part.line->extent = shape.empty() ? Size(1) : shape[dim];
   const std::vector<Index> indices = line_indices(part, shape, dim);
-  Tracer tracer(input.graph, input.computed, input.place, input.check, part);
-  part.line->operand = tracer.value_at(x, indices);
-  for (const KernelInput::Stored& stored : input.stores) {
-    Store store = store_at(stored, indices, part.space);
-    store.value = part.line->operand;
-    part.stores.push_back(std::move(store));
-    part.line->results.push_back(stored.value == op.out[0] ? 0 : 1);
-  }
+  trace_line(input, id, indices, part, kernel);
   merge_dims(part);
   constexpr int64_t kLongRow = 4096;
   const bool is_short = part.line->extent.is_constant() && part.line->extent.value() <= kLongRow;

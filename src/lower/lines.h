@@ -8,10 +8,12 @@ namespace fusec {
 constexpr int64_t kBlockSortedRow = 4096;            // its keys and their order fill the 48 KiB of shared memory a block has unasked
 constexpr int64_t kMaxSortedRow = int64_t{1} << 24;  // by digits, radix.h
 
-// Blocks that share a row of a scan, in two launches: the first leaves what each of them sees in `totals`.
+// Blocks that share a row of a scan, in two launches: the first leaves what each of them sees in `totals`. Integers, exact in any order,
+// take one launch, in which blocks look back at those before them.
 struct ScanChunks {
   int64_t count = 1;  // of a row; 1: none
   int64_t elems = 0;
+  bool looks_back = false;
   BufferId totals;
   bool first = false;
 };

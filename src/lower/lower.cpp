@@ -16,6 +16,7 @@
 #include "lower/phases.h"
 #include "lower/pointwise.h"
 #include "lower/radix.h"
+#include "lower/replicas.h"
 #include "lower/rows.h"
 #include "lower/scatter.h"
 #include "lower/schedule.h"
@@ -238,16 +239,15 @@ class Lowering {
   void lower_line_stage(uint32_t id, IdVec<ValueId, bool>& computed, OpId op, std::vector<Destination>& wanted) {
     if (sorts_by_digits(graph_, op)) return lower_long_sort(id, computed, op, wanted);
     ScanChunks chunks = plan_chunks(graph_, target_, op);
-    if (chunks.count > 1) store_unless_cheap(id, computed, graph_[op].in[0].value, wanted);
-    std::vector<Destination> own;
-    for (ValueId v : graph_[op].out)
-      if (v.valid()) take(id, wanted, v, own);
-    const KernelArg totals = chunks.count > 1 ? new_workspace(chunk_totals_bytes(op, chunks), id, id) : KernelArg{};
-    for (chunks.first = chunks.count > 1;; chunks.first = false) {
+    const bool twice = chunks.count > 1 && !chunks.looks_back;
+    if (twice) store_unless_cheap(id, computed, graph_[op].in[0].value, wanted);
+    const Followed followed = take_what_follows(id, computed, op, wanted);
+    const KernelArg totals = twice ? new_workspace(chunk_totals_bytes(op, chunks), id, id) : KernelArg{};
+    for (chunks.first = twice;; chunks.first = false) {
       Draft draft;
       draft.kernel.segment = id;
-      const KernelInput input = input_for(id, computed, draft, chunks.first ? std::vector<Destination>{} : own);
-      if (chunks.count > 1) {
+      const KernelInput input = input_for(id, computed, draft, chunks.first ? std::vector<Destination>{} : followed.own);
+      if (twice) {
         const Value& x = graph_[graph_[op].in[0].value];
         Buffer b{totals, scan_dtype(x.dtype), "totals"};
         b.read = !chunks.first, b.written = chunks.first;
@@ -257,7 +257,7 @@ class Lowering {
       add_kernel(std::move(draft.kernel));
       if (!chunks.first) break;
     }
-    for (const Destination& d : own) computed[d.value] = false;
+    settle_line(computed, op, followed);
   }
 
   bool is_computed(const IdVec<ValueId, bool>& computed, OpId op) const {
@@ -268,16 +268,7 @@ class Lowering {
   void lower_long_sort(uint32_t id, IdVec<ValueId, bool>& computed, OpId op, std::vector<Destination>& wanted) {
     const ValueId x = graph_[op].in[0].value;
     store_unless_cheap(id, computed, x, wanted);
-    std::vector<Destination> own;
-    for (const Destination& d : wanted)
-      if (follows_in_place(computed, d.value, op)) own.push_back(d);
-    std::erase_if(wanted, [&](const Destination& d) {
-      return std::any_of(own.begin(), own.end(), [&](const Destination& o) { return o.value == d.value; });
-    });
-    IdVec<ValueId, bool> after = computed;
-    for (const Destination& d : own) after[d.value] = false;
-    for (ValueId v : graph_[op].out)
-      if (v.valid() && after[v] && is_read(after, wanted, v)) own.push_back(workspace_for(id, v));
+    const Followed followed = take_what_follows(id, computed, op, wanted);
     const Radix radix = plan_radix(graph_, target_, op);
     const Size word(bytes_of(DType::kI32));
     const KernelArg state = new_workspace(radix_state_words(graph_, op, radix) * word, id, id);
@@ -293,7 +284,7 @@ class Lowering {
     add_kernel(std::move(clear.kernel));
     Draft draft;
     draft.kernel.segment = id;
-    const KernelInput input = input_for(id, computed, draft, own);
+    const KernelInput input = input_for(id, computed, draft, followed.own);
     Radix placed = radix;
     placed.state = buffer(draft, state, DType::kI32, "state");
     placed.flags = buffer(draft, new_workspace(radix_flag_words(graph_, op, radix) * word, id, id), DType::kI32, "flags");
@@ -305,9 +296,50 @@ class Lowering {
     }
     lower_radix(input, op, std::move(placed), draft.kernel);
     add_kernel(std::move(draft.kernel));
+    settle_line(computed, op, followed);
+  }
+
+  // What the kernel of a scan or a sort stores, and the wanted values that are there then.
+  struct Followed {
+    std::vector<Destination> own;
+    std::vector<ValueId> values;
+  };
+
+  // Of the wanted values those that follow in place, also where a reshape only counts them anew, and results that others still read.
+  Followed take_what_follows(uint32_t id, const IdVec<ValueId, bool>& computed, OpId op, std::vector<Destination>& wanted) {
+    Followed followed;
+    for (ValueId v : values_of(wanted)) {
+      const ValueId stored = before_reshapes(computed, v, wanted);
+      if (!follows_in_place(computed, stored, op)) continue;
+      followed.values.push_back(v);
+      for (const Destination& d : wanted)
+        if (d.value == v) followed.own.push_back({stored, d.arg, stored == v ? d.strides : row_major_strides(graph_[stored].shape)});
+      std::erase_if(wanted, [&](const Destination& d) { return d.value == v; });
+    }
+    IdVec<ValueId, bool> after = computed;
+    for (ValueId v : followed.values) after[v] = false;
+    for (ValueId v : graph_[op].out)
+      if (v.valid() && after[v] && is_read(after, wanted, v)) followed.own.push_back(workspace_for(id, v));
+    return followed;
+  }
+
+  // The value of the same elements in the same order that reshapes make this one of; itself where a place for it has other strides.
+  ValueId before_reshapes(const IdVec<ValueId, bool>& computed, ValueId v, const std::vector<Destination>& wanted) const {
+    const std::vector<Size> strides = row_major_strides(graph_[v].shape);
+    for (const Destination& d : wanted)
+      if (d.value == v && d.strides != strides) return v;
+    for (ValueId next = v; computed[next]; next = graph_[graph_[next].def].in[0].value) {
+      v = next;
+      const OpKind kind = graph_[graph_[v].def].kind;
+      if (kind != OpKind::kReshape && kind != OpKind::kSqueeze && kind != OpKind::kUnsqueeze) break;
+    }
+    return v;
+  }
+
+  void settle_line(IdVec<ValueId, bool>& computed, OpId op, const Followed& followed) const {
     for (ValueId v : graph_[op].out)
       if (v.valid()) computed[v] = false;
-    for (const Destination& d : own) computed[d.value] = false;
+    for (ValueId v : followed.values) computed[v] = false;
   }
 
   Size chunk_totals_bytes(OpId op, const ScanChunks& chunks) const {
@@ -349,7 +381,8 @@ class Lowering {
     for (OpId id : ops_before(computed, {{v, {}, {}}})) {
       if (id == sort) continue;
       const Op& op = graph_[id];
-      const bool scatters = id == graph_[v].def && op.kind == OpKind::kScatter && stores_permutation(graph_, op);
+      const bool scatters =
+          sorts_by_digits(graph_, sort) && id == graph_[v].def && op.kind == OpKind::kScatter && stores_permutation(graph_, op);
       const bool follows =
           std::any_of(op.in.begin(), op.in.end(), [&](const Operand& o) { return o.is_value() && after.contains(o.value); });
       if (!scatters && (is_stage(op.kind) || info(op.kind).category == OpCategory::kReduction)) return false;
@@ -380,7 +413,8 @@ class Lowering {
 
   // What it starts from is stored where the result is to be, unless it lies there already; then the updates.
   void lower_scatter_stage(uint32_t id, const Segment& segment, IdVec<ValueId, bool>& computed, OpId op, std::vector<Destination>& wanted) {
-    if (wants_list(computed, op, wanted)) return lower_listed(id, computed, op);
+    std::string why = why_no_lists(computed, op, wanted);
+    if (why.empty()) return lower_listed(id, computed, op);
     const ValueId x = graph_[op].in[0].value, v = graph_[op].out[0];
     const Destination to = scatter_destination(id, segment, op, wanted);
     const auto at = locations_.find(x);
@@ -388,43 +422,81 @@ class Lowering {
         !computed[x] && at != locations_.end() && (same_place(at->second.arg, to.arg) || updates_in_place(id, segment, op, to));
     const bool overwritten = stores_permutation(graph_, graph_[op]);
     if (!there && !overwritten) lower_values(id, computed, {{x, to.arg, to.strides}});
-    Draft draft;
-    draft.kernel.segment = id;
-    Buffer target{to.arg, graph_[v].dtype, graph_[v].name};
-    target.read = !overwritten, target.written = true;
-    const BufferId buffer = draft.kernel.buffers.push(std::move(target));
-    lower_scatter(input_for(id, computed, draft, {}), op, buffer, to.strides, options_.scatter, draft.kernel);
-    add_kernel(std::move(draft.kernel));
+    std::optional<Replicas> replicas;
+    if (options_.scatter == ScatterSchedule::kReplicas) {
+      why = only_direct(graph_, op, to.strides);
+      if (why.empty()) replicas = plan_replicas(graph_, op, why);
+    }
+    if (replicas) {
+      lower_replicated(id, computed, op, to, *replicas);
+    } else {
+      Draft draft;
+      draft.kernel.segment = id;
+      const BufferId buffer = add_target(op, to, !overwritten, draft);
+      lower_scatter(input_for(id, computed, draft, {}), op, buffer, to.strides, options_.scatter, {}, draft.kernel);
+      if (options_.scatter == ScatterSchedule::kReplicas || options_.scatter == ScatterSchedule::kLists) draft.kernel.scatter.why = why;
+      add_kernel(std::move(draft.kernel));
+    }
     locations_[v] = {to.arg, to.strides};
     computed[v] = false;
     std::erase_if(wanted, [&](const Destination& d) { return d.value == v && same_place(d.arg, to.arg); });
   }
 
-  // True if lists of updates suit: whatever comes after is computed where their sums are.
-  bool wants_list(const IdVec<ValueId, bool>& computed, OpId op, const std::vector<Destination>& wanted) const {
-    if (options_.scatter != ScatterSchedule::kAuto && options_.scatter != ScatterSchedule::kLists) return false;
-    if (!can_list(graph_, op) || (options_.scatter == ScatterSchedule::kAuto && !should_list(graph_, op))) return false;
+  BufferId add_target(OpId op, const Destination& to, bool read, Draft& draft) const {
+    const Value& v = graph_[graph_[op].out[0]];
+    Buffer target{to.arg, v.dtype, v.name};
+    target.read = read, target.written = true;
+    return draft.kernel.buffers.push(std::move(target));
+  }
+
+  // Copies of the target are cleared and updated; then it takes what they have collected.
+  void lower_replicated(uint32_t id, const IdVec<ValueId, bool>& computed, OpId op, const Destination& to, const Replicas& replicas) {
+    const Value& v = graph_[graph_[op].out[0]];
+    const KernelArg copies = new_workspace(replica_elems(replicas) * Size(bytes_of(v.dtype)), id, id);
+    for (int step = 0; step < 3; ++step) {
+      Draft draft;
+      draft.kernel.segment = id;
+      Buffer b{copies, v.dtype, v.name + "_copies"};
+      b.read = step > 0, b.written = step < 2;
+      const BufferId buffer = draft.kernel.buffers.push(std::move(b));
+      const KernelInput input = input_for(id, computed, draft, {});
+      if (step == 0) lower_replica_starts(input, op, replicas, buffer, draft.kernel);
+      else if (step == 1) lower_scatter(input, op, buffer, to.strides, ScatterSchedule::kReplicas, replicas, draft.kernel);
+      else lower_replica_ends(input, op, replicas, buffer, add_target(op, to, true, draft), draft.kernel);
+      draft.kernel.scatter.schedule = "replicas";
+      add_kernel(std::move(draft.kernel));
+    }
+  }
+
+  // Why lists of updates do not suit; empty where they do: whatever comes after is computed where their sums are.
+  std::string why_no_lists(const IdVec<ValueId, bool>& computed, OpId op, const std::vector<Destination>& wanted) const {
+    const bool chooses = options_.scatter == ScatterSchedule::kAuto;
+    if (!chooses && options_.scatter != ScatterSchedule::kLists) return "another schedule is asked for";
+    if (!can_list(graph_, op)) return "lists are for rows of f32, of sizes that are known, to which index_put adds";
+    if (chooses && !should_list(graph_, op)) return "rows are short, or many updates go to each";
     const ValueId v = graph_[op].out[0];
     auto in_place = [&](const Destination& d) {
       return d.value == v && d.arg.kind == KernelArg::kOutput && graph_.outputs[d.arg.index].alias.has_value();
     };
-    if (std::any_of(wanted.begin(), wanted.end(), in_place)) return false;
+    if (std::any_of(wanted.begin(), wanted.end(), in_place)) return "the result lies over an input";
     // An f32 result needs no rounding at the end: atomic additions of whole vectors are as fast where the rows are gathered (measured: 109
     // µs against 133).
     const bool stored = std::any_of(wanted.begin(), wanted.end(), [&](const Destination& d) { return d.value == v; });
-    if (stored && options_.scatter == ScatterSchedule::kAuto && graph_[op].in[2].is_value())
+    if (stored && chooses && graph_[op].in[2].is_value())
       for (OpId before : ops_before(computed, {{graph_[op].in[2].value, {}, {}}}))
-        if (info(graph_[before].kind).category == OpCategory::kGather) return false;
+        if (info(graph_[before].kind).category == OpCategory::kGather) return "the rows are gathered";
     std::set<ValueId> after{v};
     for (OpId user : ops_before(computed, wanted)) {
       const OpCategory category = info(graph_[user].kind).category;
-      if (category == OpCategory::kReduction || (is_stage(graph_[user].kind) && user != op)) return false;
+      if (category == OpCategory::kReduction || (is_stage(graph_[user].kind) && user != op))
+        return "'" + graph_.name_of(user) + "' in its kernel waits for the whole result";
       const auto& in = graph_[user].in;
       if (std::none_of(in.begin(), in.end(), [&](const Operand& o) { return o.is_value() && after.contains(o.value); })) continue;
-      if (!is_pointwise(graph_[user].kind) || !(graph_[graph_[user].out[0]].shape == graph_[v].shape)) return false;
+      if (!is_pointwise(graph_[user].kind) || !(graph_[graph_[user].out[0]].shape == graph_[v].shape))
+        return "'" + graph_.name_of(user) + "' reads the result at other places";
       after.insert(graph_[user].out[0]);
     }
-    return true;
+    return "";
   }
 
   // The lists; what reads their sums comes with the values still wanted.
@@ -441,6 +513,7 @@ class Lowering {
       draft.kernel.segment = id;
       const KernelInput input = input_for(id, computed, draft, {});
       lower_step(input, op, list_place(op, draft, true), draft.kernel);
+      draft.kernel.scatter.schedule = "lists";
       add_kernel(std::move(draft.kernel));
     }
   }

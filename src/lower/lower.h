@@ -12,10 +12,11 @@
 
 namespace fusec {
 
-// How updates that meet in one element are spread: `kDirect` by an atomic each, `kShared` in tables in shared memory, `kCached` in
-// tables that hold what comes first to each place, `kLists` by a list of updates for each row, which one thread an element sums up. A
-// schedule that does not fit leaves the updates direct.
-enum class ScatterSchedule : uint8_t { kAuto, kDirect, kShared, kCached, kLists };
+// How updates that meet in one element are spread: `kDirect` by an atomic each, `kWarp` by one for all lanes of a warp that meet,
+// `kShared` in tables in shared memory, `kCached` in tables that hold what comes first to each place, `kReplicas` over copies of the target
+// in global memory, `kLists` by a list of updates for each row, which one thread an element sums up. A schedule that does not fit leaves
+// the updates direct, and the report says why.
+enum class ScatterSchedule : uint8_t { kAuto, kDirect, kWarp, kShared, kCached, kReplicas, kLists };
 
 struct LowerOptions {
   bool check_indices = true;   // compare each index with the size that it selects from

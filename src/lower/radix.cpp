@@ -5,6 +5,7 @@
 
 #include "graph/updates.h"
 #include "kernel/visit.h"
+#include "lower/line_values.h"
 #include "lower/lines.h"
 #include "lower/schedule.h"
 #include "support/check.h"
@@ -33,56 +34,6 @@ TileShape choose_tile(const Graph& graph, const Target& target, OpId id) {
   for (const TileShape& tile : kTiles)
     if (tile.keys() * key <= kStagedBytes && rows * (extent / tile.keys()) >= target.multiprocessors * 7 / 8) return tile;
   return std::end(kTiles)[-1];
-}
-
-// What the results are read from until their loads become the sort's own nodes.
-struct ResultBuffers {
-  const Graph& graph;
-  const Op& op;
-  Kernel& kernel;
-  BufferId at[2];
-
-  bool is_result(ValueId v) const { return v == op.out[0] || (op.out.size() > 1 && v == op.out[1]); }
-  Place place(ValueId v) {
-    BufferId& buffer = at[graph[v].result];
-    if (!buffer.valid()) buffer = kernel.buffers.push({{}, graph[v].dtype, graph[v].name});
-    return {buffer, row_major_strides(graph[v].shape)};
-  }
-};
-
-// `here`: a result's index at the position.
-void turn_loads_into_results(const ResultBuffers& results, const Index here[2], OpId op, Part& part) {
-  for (Node& n : part.nodes) {
-    if (n.kind != Node::kLoad) continue;
-    for (uint32_t r = 0; r < 2; ++r) {
-      if (!results.at[r].valid() || n.buffer != results.at[r]) continue;
-      FUSEC_CHECK(n.index == here[r] && n.guard.empty(), "a sort's result is asked for at another position");
-      n.kind = Node::kSorted;
-      n.op = op;
-      n.result = r;
-      n.buffer = {};
-    }
-  }
-}
-
-Store trace_store(const KernelInput& input, const KernelInput::Stored& stored, Tracer& tracer, const std::vector<Index>& indices,
-                  Part& part) {
-  const OpId def = input.graph[stored.value].def;
-  const Op& op = input.graph[def];
-  if (info(op.kind).category != OpCategory::kScatter) {
-    Store store = store_at(stored, indices, part.space);
-    store.value = tracer.value_at(stored.value, indices);
-    return store;
-  }
-  std::vector<Index> to = indices;
-  const size_t dim = static_cast<size_t>(input.graph.attrs(op).dim);
-  Store store;
-  to[dim] = tracer.index_at(def, op.in[1].value, indices, input.graph[stored.value].shape[dim], store.guard);
-  FUSEC_CHECK(store.guard.empty(), "a permutation needs no check");
-  store = store_at(stored, to, part.space);
-  store.value =
-      op.in[2].is_value() ? tracer.value_at(op.in[2].value, indices) : tracer.literal(*op.in[2].literal, input.graph[stored.value].dtype);
-  return store;
 }
 
 }  // namespace
@@ -119,21 +70,7 @@ void lower_radix(const KernelInput& input, OpId id, Radix radix, Kernel& kernel)
   line.op = id;
   line.extent = row_extent(input.graph, op);
   const std::vector<Index> indices = line_indices(part, shape, static_cast<size_t>(input.graph.attrs(op).dim));
-  ResultBuffers results{input.graph, op, kernel, {}};
-  IdVec<ValueId, bool> computed = input.computed;
-  Index here[2];
-  for (ValueId v : op.out) {
-    if (!v.valid()) continue;
-    computed[v] = false;
-    const std::vector<Size> strides = row_major_strides(input.graph[v].shape);
-    for (size_t d = 0; d < indices.size(); ++d) here[input.graph[v].result] = here[input.graph[v].result] + indices[d] * strides[d];
-    here[input.graph[v].result] = part.space.simplify(here[input.graph[v].result]);
-  }
-  auto place = [&](ValueId v) { return results.is_result(v) ? results.place(v) : input.place(v); };
-  Tracer tracer(input.graph, computed, place, input.check, part);
-  line.operand = tracer.value_at(op.in[0].value, indices);
-  for (const KernelInput::Stored& stored : input.stores) part.stores.push_back(trace_store(input, stored, tracer, indices, part));
-  turn_loads_into_results(results, here, id, part);
+  trace_line(input, id, indices, part, kernel);
   merge_dims(part);
   kernel.block = radix.block;
   part.grid = {iterations(part) * Size(radix.tiles), 1};

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "graph/updates.h"
+#include "kernel/visit.h"
 #include "lower/schedule.h"
 #include "lower/split_dims.h"
 #include "lower/table.h"
@@ -10,6 +11,8 @@
 namespace fusec {
 
 namespace {
+
+constexpr int64_t kWarp = 32;
 
 bool is_widened(const Graph& graph, OpId id) {
   const Op& op = graph[id];
@@ -110,7 +113,43 @@ Store trace_update(const KernelInput& input, OpId id, const std::vector<Size>& s
   return store;
 }
 
+// True if a warp takes several updates, or one whose neighbours are not beside it.
+bool may_meet_in_warp(const Part& part) {
+  const AtomId inner = part.dims.back();
+  const Index& index = part.stores[0].index;
+  if (inside_atom(part.space, index, inner)) return true;
+  const Size extent = part.space.extent(inner);
+  const bool is_long = part.dims.size() == 1 || (extent.is_constant() && extent.value() % kWarp == 0);
+  return !is_long || !index.coefficient(inner).is(part.lane.valid() ? part.vector : 1);
+}
+
+// Spreads the kernel's updates, which are traced and scheduled. Returns why not as is asked.
+std::string spread(const KernelInput& input, OpId op, ScatterSchedule schedule, Kernel& kernel) {
+  const Size elements = element_count(input.graph[input.graph[op].in[0].value].shape);
+  Part& part = kernel.parts[0];
+  if (part.dims.empty()) return "there is one update";
+  if (schedule == ScatterSchedule::kWarp) {
+    if (!may_meet_in_warp(part)) return "a warp's updates are side by side in one row";
+    part.stores[0].joins = true;
+    return "";
+  }
+  return make_table(input.target, elements, schedule, kernel);
+}
+
+std::string schedule_of(const Part& part) {
+  if (part.replicas) return "replicas";
+  if (part.table) return part.table->cached ? "cached" : "shared";
+  return part.stores[0].joins ? "warp" : "direct";
+}
+
 }  // namespace
+
+std::string only_direct(const Graph& graph, OpId id, const std::vector<Size>& strides) {
+  const Op& op = graph[id];
+  if (graph.attrs(op).accumulate == Accumulate::kNone) return "plain stores do not add up";
+  if (strides != row_major_strides(graph[op.in[0].value].shape)) return "the target has strides";
+  return "";
+}
 
 void widen_scatters(Graph& graph, Segmentation& segmentation) {
   for (Segment& segment : segmentation.segments)
@@ -126,7 +165,7 @@ void widen_scatters(Graph& graph, Segmentation& segmentation) {
 }
 
 void lower_scatter(const KernelInput& input, OpId op, BufferId target, const std::vector<Size>& strides, ScatterSchedule schedule,
-                   Kernel& kernel) {
+                   const std::optional<Replicas>& replicas, Kernel& kernel) {
   const Shape shape = update_shape(input.graph, input.graph[op]);
   for (const Size& extent : shape)
     if (extent.is(0)) return;
@@ -147,9 +186,14 @@ void lower_scatter(const KernelInput& input, OpId op, BufferId target, const std
     break;
   }
   schedule_parts(input.graph, input.target, kernel);
-  const Shape& target_shape = input.graph[input.graph[op].in[0].value].shape;
-  if (schedule != ScatterSchedule::kDirect && strides == row_major_strides(target_shape))
-    make_table(input.target, element_count(target_shape), schedule, kernel);
+  kernel.parts[0].replicas = replicas;
+  if (replicas) kernel.parts[0].stores[0].looks = false;  // (no NaN lies in a copy but those of updates)
+  std::string why = only_direct(input.graph, op, strides);
+  const bool chooses =
+      schedule != ScatterSchedule::kDirect && schedule != ScatterSchedule::kReplicas && schedule != ScatterSchedule::kLists;
+  if (why.empty() && chooses) why = spread(input, op, schedule, kernel);
+  const bool asked = schedule != ScatterSchedule::kAuto && schedule != ScatterSchedule::kDirect;
+  kernel.scatter = {schedule_of(kernel.parts[0]), asked ? why : ""};
 }
 
 }  // namespace fusec

@@ -12,8 +12,12 @@ namespace fusec {
 // and, in order, in the segments.
 void widen_scatters(Graph& graph, Segmentation& segmentation);
 
-// The updates of `op` as a part of `kernel`, into `target`.
+// The updates of `op` as a part of `kernel`, into `target`, and in kernel.scatter how they are spread. `replicas`: `target` is copies of
+// it.
 void lower_scatter(const KernelInput& input, OpId op, BufferId target, const std::vector<Size>& strides, ScatterSchedule schedule,
-                   Kernel& kernel);
+                   const std::optional<Replicas>& replicas, Kernel& kernel);
+
+// Why no schedule but direct updates can serve `op`, whose result has these strides; empty where one may.
+std::string only_direct(const Graph& graph, OpId op, const std::vector<Size>& strides);
 
 }  // namespace fusec

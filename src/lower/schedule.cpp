@@ -204,18 +204,22 @@ GridTerm grid_of(const Part& part, int block) {
   return part.has_tail ? GridTerm{part.grid.elems, per_block * part.vector} : GridTerm{iterations(part), per_block};
 }
 
-void add_zeros(BufferId buffer, const Size& extent, Part part, Kernel& kernel) {
+void add_fill(BufferId buffer, const Size& extent, const Literal& value, Part part, Kernel& kernel) {
   const AtomId i = part.space.add_variable("i0", extent);
   part.dims = {i};
-  Node zero;
-  zero.dtype = DType::kI32;
-  zero.constant = Literal{int64_t{0}};
+  Node constant;
+  constant.dtype = kernel.buffers[buffer].dtype;
+  constant.constant = value;
   Store store;
   store.buffer = buffer;
   store.index = part.space.variable(i);
-  store.value = part.nodes.push(std::move(zero));
+  store.value = part.nodes.push(std::move(constant));
   part.stores.push_back(std::move(store));
   kernel.parts.push_back(std::move(part));
+}
+
+void add_zeros(BufferId buffer, const Size& extent, Part part, Kernel& kernel) {
+  add_fill(buffer, extent, Literal{int64_t{0}}, std::move(part), kernel);
 }
 
 bool wants_linear(const Part& part, const Kernel& kernel) {

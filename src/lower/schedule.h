@@ -24,7 +24,9 @@ bool wants_linear(const Part& part, const Kernel& kernel);
 // The blocks of `block` threads that cover a part's vectors. (With a tail, grid.elems counts its elements already.)
 GridTerm grid_of(const Part& part, int block);
 
-// A part that clears so many 32-bit integers.
+// A part that sets so many elements to one value.
+void add_fill(BufferId buffer, const Size& extent, const Literal& value, Part part, Kernel& kernel);
+// So many 32-bit integers to 0.
 void add_zeros(BufferId buffer, const Size& extent, Part part, Kernel& kernel);
 
 // Chooses vector width, unrolling, tiles, index width and the grid of every part, and the block size.

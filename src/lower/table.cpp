@@ -70,10 +70,11 @@ std::optional<Table> cache(int64_t size, DType dtype, int64_t updates, bool alwa
 
 }  // namespace
 
-void make_table(const Target& target, const Size& elements, ScatterSchedule schedule, Kernel& kernel) {
+std::string make_table(const Target& target, const Size& elements, ScatterSchedule schedule, Kernel& kernel) {
   Part& part = kernel.parts[0];
   const Store& store = part.stores[0];
-  if (!elements.is_constant() || part.dims.empty() || part.tile || store.accumulate == Accumulate::kNone) return;
+  if (!elements.is_constant()) return "the target's size is open";
+  if (part.tile) return "the updates go through tiles that are turned in shared memory";
   const DType dtype = kernel.buffers[store.buffer].dtype;
   const int64_t updates = evaluate(iterations(part), typical_values(part.space.symbols())) * part.vector;
   if (schedule != ScatterSchedule::kCached)
@@ -81,7 +82,9 @@ void make_table(const Target& target, const Size& elements, ScatterSchedule sche
   // (Vectors of updates meet less, and are faster together.)
   if (!part.table && schedule != ScatterSchedule::kShared && (schedule == ScatterSchedule::kCached || !is_vector_update(part, kernel)))
     part.table = cache(elements.value(), dtype, updates, schedule == ScatterSchedule::kCached);
-  if (!part.table) return;
+  if (!part.table)
+    return schedule == ScatterSchedule::kShared ? "the target does not fit into " + std::to_string(kMaxSlices) + " blocks' shared memory"
+                                                : "the target has more elements than 32 bits count";
   Table& table = *part.table;
   kernel.dynamic_bytes = static_cast<int>(table.range() * (table.element_bytes() * table.copies + (table.cached ? 4 : 0)));
   const int64_t resident = std::clamp<int64_t>((target.shared_bytes_per_block - 1024) / (kernel.dynamic_bytes + 1024), 1, 4);
@@ -92,6 +95,7 @@ void make_table(const Target& target, const Size& elements, ScatterSchedule sche
   const int64_t wanted = updates / std::max(kUpdatesPerBlock, 2 * table.size);
   const int64_t teams = std::clamp<int64_t>(wanted, 1, target.multiprocessors * resident / table.slices);
   part.grid = {Size(teams * table.slices), 1};
+  return "";
 }
 
 }  // namespace fusec

@@ -130,6 +130,8 @@ class Page {
     Json json = {
         {"kernel", l.kernel}, {"blocks", l.blocks}, {"threads", l.block}, {"shared", l.shared_bytes}, {"schedule", Json::object()}};
     for (const auto& [name, value] : l.schedule) json["schedule"][name] = value;
+    if (!l.scatter.schedule.empty()) json["schedule"]["scatter"] = l.scatter.schedule;
+    if (!l.scatter.why.empty()) json["schedule"]["scatter_why"] = l.scatter.why;
     json["phases"] = l.phases;
     json["why"] = l.why;
     const auto at = resources_.find(l.kernel);

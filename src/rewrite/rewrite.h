@@ -19,6 +19,9 @@ struct RewriteLog {
   // With --deterministic: each scatter and index_put as written → why its result does not depend on the order of its updates.
   std::map<std::string, std::string> deterministic;
 
+  // Each sort of a permutation → what it has become.
+  std::map<std::string, std::string> inverted;
+
   // The op of the last graph that stands for `name`: the end of its chain of entries, `name` itself without one.
   const std::string& standing_for(const std::string& name) const;
 };
@@ -40,5 +43,7 @@ Graph relax_casts(Graph graph, RewriteLog& log);
 
 // --deterministic only: scatters whose result shows the order of their updates become ops whose results do not.
 Graph make_deterministic(Graph graph, RewriteLog& log);
+// The order of numbers that are 0 … n−1, each once, is their inverse: argsort(p) → scatter(zeros, p, iota).
+Graph invert_permutations(Graph graph, RewriteLog& log);
 
 }  // namespace fusec

@@ -244,7 +244,7 @@ class Program:
 
 # Order of threads, byte in fresh memory, and where the workspace lies: together each wrong order and each byte that nothing wrote shows.
 RUNS = [(0, 0xFF, "separate"), (1, 0x5A, "arena")]
-SCATTER_SCHEDULES = ["direct", "shared", "cached", "lists"]
+SCATTER_SCHEDULES = ["direct", "warp", "shared", "cached", "replicas", "lists"]
 ONE_RUN = [(1, 0x33, "separate")]
 MORE_RUNS = RUNS + [(n, 0x33, "separate") for n in (2, 3)]
 

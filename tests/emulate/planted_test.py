@@ -47,6 +47,9 @@ COUNTS = graph(
     [op("scatter", ["x", "i", "s"], "y", dim=0, accumulate="add")], ["y"],
 )
 
+WARP = {**COUNTS, "meta": {"flags": ["--scatter", "warp"]}}
+REPLICAS = {**COUNTS, "meta": {"flags": ["--scatter", "replicas"]}}
+
 # Three phases of one block: places are cleared, counted, and summed up.
 PHASES = graph(
     [tensor("i", "i64", [200], init={"randint": [0, 40]})],
@@ -55,7 +58,11 @@ PHASES = graph(
 ORDER = graph([tensor("x", "i32", [300], init={"randint": [0, 40]})], [op("argsort", ["x"], "o"), op("add", ["o", 1], "y")], ["y"])
 # Keys that differ in three digits, in tiles that look at each other's counts; and a scan of chunks.
 LONG_SORT = graph([tensor("x", "i32", [9000], init={"randint": [0, 100000]})], [op("argsort", ["x"], "y")], ["y"])
-LONG_SCAN = graph([tensor("x", "i32", [20000])], [op("cumsum", ["x"], "y")], ["y"])
+LONG_SCAN = graph([tensor("x", "f64", [20000], init="arange")], [op("cumsum", ["x"], "y")], ["y"])
+LOOK_BACK = graph([tensor("x", "i32", [20000])], [op("cumsum", ["x"], "y")], ["y"])
+LOOK_BACK_FAR = graph([tensor("x", "i64", [150000])], [op("cumsum", ["x"], "y")], ["y"])
+# What is made of results where they are stored.
+MADE_OF_RESULTS = graph([tensor("x", "i32", [5, 300]), tensor("b", "i64", [5, 300])], [op("sort", ["x"], ["v", "o"], dim=1), op("add", ["o", "b"], "y")], ["v", "y"])
 
 # What is planted: graph, pattern in the emitted text, replacement, words of which one has to appear.
 FAULTS = {
@@ -91,6 +98,15 @@ FAULTS = {
     "an unstable order in a warp": (LONG_SORT, r"__popc\(same & \(\(1u << lane\) - 1\)\)", "__popc(same >> lane >> 1)", ["differ"]),
     "counters that nothing cleared": (LONG_SORT, r"state_work\[\w+\] = 0;", "", ["differ", "AddressSanitizer"]),
     "a chunk that comes twice": (LONG_SCAN, r"i < (\w*chunk\w*);", r"i <= \1;", ["differ"]),
+    "a chunk that does not wait": (LOOK_BACK, r"int last = chunk - 1; last >= 0;", "int last = chunk - 1; last >= chunk;", ["differ"]),
+    "a chunk that says too little as a whole": (LOOK_BACK, r"own\.merge\(before\);", "", ["differ"]),
+    "chunks before one that has told the whole": (LOOK_BACK, r"threadIdx\.x < __ffs\(told\)", "threadIdx.x <= __ffs(told)", ["differ"]),
+    "a chunk that forgets the upper half": (LOOK_BACK_FAR, r"high << 32 \| ", "", ["differ"]),
+    "a result at another position": (MADE_OF_RESULTS, r"b_in\[", "b_in[i0 > 0 ? 0 : ", ["differ"]),
+    "a lane whose update is lost": (WARP, r"if \(after != 0\) v = join\(v, other\);", "if (after > 1u << 31) v = join(v, other);", ["differ"]),
+    "lanes that update for others again": (WARP, r"if \(before == 0\) update", "update", ["differ"]),
+    "a copy that nothing cleared": (REPLICAS, r"y_copies_out\[.*\] = 0;|fs_store<\d+>\(y_copies_out.*;", "", ["differ"]),
+    "a copy that the target misses": (REPLICAS, r"% 16", "% 17", ["AddressSanitizer", "differ"]),
     "a changed input": (SUBTRACT, r"(const float a_x = .*)", r"\1 const_cast<float *>(a_in)[i0] = 0;", ["input a was changed"]),
     "a launch too small": (SUBTRACT, r"<<<(\d+), (\d+), 0", r"<<<\1 - 1, \2, 0", ["nothing wrote"]),
     "a size of the wrong launch": (OPEN, r"<<<\(unsigned\)count,", "<<<(unsigned)count - 1,", ["nothing wrote"]),
@@ -113,7 +129,7 @@ def check(fusec, tools, fault, work):
     path.write_text(json.dumps(wanted_graph))
     if "error[no-kernel]" in emulate.run(fusec, "compile", path, "-o", work, "--emit", "cu").stderr:
         return False
-    emulate.must(fusec, "compile", path, "-o", work, "--emit", "cu", "--arch", "sm_72")
+    emulate.must(fusec, "compile", path, "-o", work, "--emit", "cu", "--arch", "sm_72", *wanted_graph.get("meta", {}).get("flags", []))
     program = emulate.Program(work, "planted")
     emulate.prepare_inputs(program, wanted_graph, work / "in.safetensors", 1, False)
     emulate.must(fusec, "run", path, "--device", "cpu", "--inputs", work / "in.safetensors", "--outputs", work / "cpu.safetensors")

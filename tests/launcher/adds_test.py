@@ -14,7 +14,7 @@ import tempfile
 SKIPPED = 77
 DTYPES = ["i8", "u8", "i32", "i64", "f8e4m3", "f8e5m2", "f16", "bf16", "f32", "f64"]
 # (A cache of what comes first claims its places by compare-and-swap: that is no add.)
-SCHEDULES = ["direct", "shared", "lists"]
+SCHEDULES = ["direct", "warp", "shared", "replicas", "lists"]
 OFTEN = ["i32", "i64", "bf16", "f32"]  # in rows and with all schedules
 ARCHS = ["sm_80", "sm_90"]
 ROWS, COLUMNS, UPDATES = 64, 32, 100000

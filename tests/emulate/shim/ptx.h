@@ -25,6 +25,16 @@ inline __attribute__((always_inline)) void st_relaxed_gpu_s32(int* p, int value)
   *p = value;
   emu_relaxed_end();
 }
+inline __attribute__((always_inline)) void ld_relaxed_gpu_u64(unsigned long long& value, const unsigned long long* p) {
+  emu_atomic_begin(p);
+  value = *p;
+  emu_relaxed_end();
+}
+inline __attribute__((always_inline)) void st_relaxed_gpu_u64(unsigned long long* p, unsigned long long value) {
+  emu_atomic_begin(p);
+  *p = value;
+  emu_relaxed_end();
+}
 inline __attribute__((always_inline)) void atom_relaxed_gpu_add_s32(int& before, int* p, int n) {
   emu_atomic_begin(p);
   before = *p;

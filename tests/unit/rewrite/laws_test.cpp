@@ -18,9 +18,10 @@ struct NamedPass {
   const char* name;
   Graph (*run)(Graph, RewriteLog&);
 };
-constexpr NamedPass kPasses[] = {{"expand_composites", expand_composites}, {"remove_dead_ops", remove_dead_ops},
-                                 {"fold_constants", fold_constants},       {"simplify", simplify},
-                                 {"share_equal_ops", share_equal_ops},     {"remove_dead_ops", remove_dead_ops}};
+constexpr NamedPass kPasses[] = {{"expand_composites", expand_composites},     {"remove_dead_ops", remove_dead_ops},
+                                 {"fold_constants", fold_constants},           {"simplify", simplify},
+                                 {"invert_permutations", invert_permutations}, {"share_equal_ops", share_equal_ops},
+                                 {"remove_dead_ops", remove_dead_ops}};
 
 // Every NaN as one: its sign and payload mean nothing.
 std::vector<double> numbers(const Tensor& t) {

@@ -70,6 +70,26 @@ TEST_CASE("dead ops go, unread results lose their name") {
   CHECK(t.graph.values.size() == 2);
 }
 
+TEST_CASE("the order of a permutation is its inverse, by a scatter") {
+  Test t;
+  const ValueId x = t.in("x", kF32, {5});
+  const Attrs sort = default_attrs(OpKind::kArgsort);
+  const ValueId order = t.op(OpKind::kArgsort, {operand(x)}, "order", sort);
+  Attrs falling = sort;
+  falling.descending = true;
+  t.builder.output(t.op(OpKind::kArgsort, {operand(order)}, "rank", sort));
+  t.builder.output(t.op(OpKind::kArgsort, {operand(order)}, "last", falling));
+  const ValueId near = t.op(OpKind::kSub, {operand(Literal{int64_t{3}}), operand(order)}, "near");
+  t.builder.output(t.op(OpKind::kArgsort, {operand(near)}, "sorted", sort));
+  t.run(invert_permutations);
+  CHECK(t.text() ==
+        "order=argsort(x) rank.zeros=full() rank.positions=iota() rank=scatter(rank.zeros,order,rank.positions) "
+        "last.places=sub(#,order) last.zeros=full() last.positions=iota() last=scatter(last.zeros,last.places,last.positions) "
+        "near=sub(#,order) sorted=argsort(near)");
+  CHECK(t.log.inverted.size() == 2);
+  CHECK(t.log.inverted["rank"] == "argsort of a permutation: its inverse, by a scatter of positions");
+}
+
 TEST_CASE("identities become copies where they are exact for every value") {
   Test t;
   const ValueId x = t.in("x", kF32, {4}), i = t.in("i", kI32, {4}), b = t.in("b", kBool, {4}), h = t.in("h", kF8E5M2, {4});
