@@ -144,7 +144,7 @@ inline double cospi(double x) { return (double)cosl(3.14159265358979323846264338
 inline double normcdf(double x) { return 0.5 * erfc(-x * M_SQRT1_2); }
 inline float normcdff(float x) { return (float)normcdf(x); }
 inline float exp10f(float x) { return (float)pow(10.0, (double)x); }
-// Newton's method on erf from Giles' approximation.
+// Halley's method on erf from Giles' approximation, which is far off for the numbers next to 1.
 inline double erfinv(double y) {
   if (!(y > -1.0 && y < 1.0)) return y == 1.0 ? INFINITY : y == -1.0 ? -INFINITY : (double)NAN;
   if (y == 0.0) return y;
@@ -163,11 +163,13 @@ inline double erfinv(double y) {
     for (double c : far) x = x * w + c;
   }
   x *= y;
-  for (int i = 0; i < 3; ++i) {
+  for (int i = 0; i < 16; ++i) {
     const double error = y > 0.5 ? (1.0 - y) - erfc(x) : y < -0.5 ? erfc(-x) - (1.0 + y) : erf(x) - y;
     const double slope = 1.1283791670955126 * exp(-x * x);
     if (slope == 0.0) break;
-    x -= error / slope;
+    const double newton = error / slope, change = newton / (1.0 + x * newton);
+    x -= change;
+    if (fabs(change) < 1e-12 * fabs(x)) break;
   }
   return x;
 }
