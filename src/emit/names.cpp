@@ -45,7 +45,7 @@ const std::unordered_set<std::string_view> kReserved = {
     "k",           "Vec",       "stream",    "inputs",     "outputs",   "workspace",    "workspace_bytes",
     "sizes",       "p",         "begin",     "member",     "partial",   "first",        "end",
     "chunk",       "begin_row", "before",    "at",         "shift",     "vectors",      "lanes",
-    "head",        "tail",
+    "head",        "tail",      "q",         "slot",       "fetch",     "turn",
 };
 
 bool looks_like_macro(const std::string& s) {

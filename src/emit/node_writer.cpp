@@ -397,9 +397,9 @@ std::string NodeWriter::element_store(const Store& s) const {
   const bool adds_shared = s.accumulate == Accumulate::kAdd && kernel_.buffers[s.buffer].shared_elems > 0;
   if (s.joins) {
     const std::string type = storage_type(kernel_.buffers[s.buffer].dtype), t = "(" + type + " ";
-    return "fs_update_joined<" + type + ">((" + (wide() ? "long long" : "unsigned") + ")(" + index + "), " + value + ", []" + t + "a, " +
-           type + " b) { return " + join_function(s.accumulate) + "(a, b); }, [&]" + t + "x) { " +
-           (adds_shared ? "fs_atomic_add" : update_function(s)) + "(" + element + ", x); });";
+    return "fs_update_joined<" + type + ">((" + (wide() ? "long long" : "unsigned") + ")(" + index + "), " + value + ", []" + t + "fs_a, " +
+           type + " fs_b) { return " + join_function(s.accumulate) + "(fs_a, fs_b); }, [&]" + t + "fs_x) { " +
+           (adds_shared ? "fs_atomic_add" : update_function(s)) + "(" + element + ", fs_x); });";
   }
   if (adds_shared) return "fs_add_shared(" + element + ", " + value + ", (unsigned)(" + index + "), true);";
   return update_function(s) + ("(" + element) + ", " + value + ");";
@@ -574,7 +574,7 @@ void NodeWriter::write_lanes(const Scope& scope, const std::vector<const Store*>
     const std::string to = address(s.buffer, without_lane(s.index));
     const bool updates = s.update && s.accumulate != Accumulate::kNone;
     const std::string name = updates ? "fs_atomic_add_all" : s.update ? "fs_store_one_of" : "fs_store";
-    const bool once = name == "fs_store" && is_streamed(s.buffer, access_width(s));
+    const bool once = !s.update && is_streamed(s.buffer, access_width(s));
     const std::string store = name + (once ? "_once(" : "<" + std::to_string(access_width(s)) + ">(") + to + ", " + results[k] + ");";
     const std::string guard = store_guard(s);
     const std::string prefix = guard.empty() ? "" : "if (" + guard + ") ";

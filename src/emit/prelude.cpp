@@ -47,7 +47,7 @@ __device__ __forceinline__ Vec<T, N> fs_load_once(const T* p) {
 // ONCE: the L2 cache need not keep them.
 template <bool ONCE = false, class T>
 __device__ __forceinline__ void fs_copy_ahead(T* to, const T* from) {
-#ifdef __CUDA_ARCH__
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
   const unsigned place = (unsigned)__cvta_generic_to_shared(to);
   if constexpr (sizeof(T) == 4) {
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" : : "r"(place), "l"(from) : "memory");
@@ -70,14 +70,14 @@ __device__ __forceinline__ void fs_copy_ahead(T* to, const T* from) {
 #endif
 }
 __device__ __forceinline__ void fs_commit_copies() {
-#ifdef __CUDA_ARCH__
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
   asm volatile("cp.async.commit_group;" : : : "memory");
 #endif
 }
 // Waits for all the thread's groups of copies but the last N.
 template <int N>
 __device__ __forceinline__ void fs_wait_for_copies() {
-#ifdef __CUDA_ARCH__
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
   asm volatile("cp.async.wait_group %0;" : : "n"(N) : "memory");
 #endif
 }

@@ -177,7 +177,7 @@ class RowWriter : NodeWriter {
       if (sweep_.held && part_.nodes[NodeId(i)].kind == Node::kLoad && in_u_[i] && part_.nodes[NodeId(i)].in.empty() && !depends_on_row(i))
         loads.push_back(NodeId(i));
     if (loads.empty()) return;
-    for (NodeId id : loads) declare_load(id, names_[id.index]), held_.insert(id.index);
+    for (NodeId id : loads) declare_load(id), held_.insert(id.index);
     open_positions(first_position_, true);
     for (NodeId id : loads) write_load(id);
     close();
@@ -199,17 +199,17 @@ class RowWriter : NodeWriter {
   void declare_ahead() {
     if (sweep_.ahead.empty()) return;
     line("extern __shared__ __align__(16) unsigned char fs_ahead[];");
-    int64_t offset = 0;
-    for (NodeId id : sweep_.ahead) {
+    const std::vector<int64_t> places = places_ahead(part_, kernel_.block);
+    for (size_t k = 0; k < sweep_.ahead.size(); ++k) {
+      const NodeId id = sweep_.ahead[k];
       const std::string type = loaded_type(id), name = scope_.take(names_[id.index] + "_ahead");
-      line(type + " *" + name + " = (" + type + " *)(fs_ahead" + (offset > 0 ? " + " + number(offset) : "") + ");" +
+      line(type + " *" + name + " = (" + type + " *)(fs_ahead" + (k > 0 ? " + " + number(places[k]) : "") + ");" +
            (in_u_[id.index] ? "" : "  // of each warp"));
-      const int64_t bytes = bytes_of(part_.nodes[id].dtype) * (in_lane_[id.index] ? part_.vector : 1);
-      offset += in_u_[id.index] ? 2 * bytes * sweep_.steps * kernel_.block : 2 * 8 * kernel_.block / 32;
       names_of_ahead_[id.index] = name;
     }
-    open("auto fetch = [&](const " + std::string(index_type()) + " t, unsigned slot) {");
-    open("if (t < " + size(rows_) + ") {");
+    open("auto fetch = [&](const " + std::string(index_type()) + " begin, unsigned slot) {");
+    open("if (begin < " + size(rows_) + ") {");
+    declare_row(sweep_.rows == 1 ? "begin" : "begin" + row_in_block());
     write_row_dims();
     open_positions(first_position_, true);
     for (NodeId id : sweep_.ahead)
@@ -222,7 +222,7 @@ class RowWriter : NodeWriter {
     indent_.resize(indent_.size() - 2);
     line("};");
     line("unsigned slot = 0;  // of two, for this row and the next");
-    line("fetch(" + first_row() + ", 0);");
+    line("fetch(" + std::string(wide() ? "(long long)" : "") + block() + " * " + number(sweep_.rows) + ", 0);");
   }
 
   std::string copy_text(NodeId id) const {
@@ -234,12 +234,13 @@ class RowWriter : NodeWriter {
 
   void take_ahead() {
     if (sweep_.ahead.empty()) return;
-    line("fetch(begin_row + " + number(int64_t{sweep_.blocks} * sweep_.rows) + (sweep_.rows > 1 ? row_in_block() : "") + ", slot ^ 1);");
+    if (sweep_.group == 32) line("__syncwarp();  // all have read what is overwritten");
+    line("fetch(begin_row + " + number(int64_t{sweep_.blocks} * sweep_.rows) + ", slot ^ 1);");
     line("fs_wait_for_copies<1>();  // all but the last: this row is here");
     line("__syncwarp();");
     for (NodeId id : sweep_.ahead) {
       held_.insert(id.index);
-      if (in_u_[id.index]) declare_load(id, names_[id.index]);
+      if (in_u_[id.index]) declare_load(id);
       else line("const " + loaded_type(id) + " " + names_[id.index] + " = " + ahead_place(id) + ";");
     }
     line("#pragma unroll");
@@ -258,15 +259,9 @@ class RowWriter : NodeWriter {
 
   std::string loaded_type(NodeId id) const { return in_lane_[id.index] ? vector_type(id.index) : storage_type(part_.nodes[id].dtype); }
 
-  std::string first_row() const {
-    return std::string(wide() ? "(long long)" : "") + block() + (sweep_.rows > 1 ? " * " + number(sweep_.rows) + row_in_block() : "");
-  }
-
-  void declare_load(NodeId id, const std::string& name) {
-    const Node& n = part_.nodes[id];
-    const std::string type = storage_type(n.dtype), count = "[" + number(sweep_.steps) + "]";
-    if (!in_u_[id.index]) return line(type + " " + name + " = {};");
-    line((in_lane_[id.index] ? vector_type(id.index) : type) + " " + name + count + (in_lane_[id.index] ? " = {};" : ";"));
+  // Of a load along the row.
+  void declare_load(NodeId id) {
+    line(loaded_type(id) + " " + names_[id.index] + "[" + number(sweep_.steps) + "]" + (in_lane_[id.index] ? " = {};" : ";"));
   }
 
   void close_rows() {
@@ -332,7 +327,7 @@ class RowWriter : NodeWriter {
       line("const " + type + " chunk = (" + size(positions_) + " + " + all + " - 1) / " + all + " * " + number(round()) + ";");
     line("const " + type + " first = blockIdx.x % " + split + " * " + chunk_text + " + member;");
     first_position_ = "first";
-    if (!loops()) return;
+    if (positions_.is_constant() && chunk() == round()) return;
     line("const " + type + " end = first - member + " + chunk_text +
          (chunks_fit() ? "" : " < " + row_positions() + " ? first - member + " + chunk_text + " : " + row_positions()) + ";");
     end_ = "end";

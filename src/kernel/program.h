@@ -21,6 +21,7 @@ struct KernelArg {
     kErrorFlag,  // device pointer to the error record (4 × i64, zeroed before the run)
   } kind = kInput;
   uint32_t index = 0;
+  bool operator==(const KernelArg&) const = default;
 };
 
 // A launch has Σ ⌈elems / per_block⌉ blocks.

@@ -128,8 +128,20 @@ bool rows_fill_blocks(const Part& part) {
 }
 
 int64_t positions_of_block(const Sweep& sweep, int64_t positions) {
-  const int64_t even = (positions + sweep.split - 1) / sweep.split, unit = std::min(sweep.group, 32);
+  const int64_t even = (positions + sweep.split - 1) / sweep.split, unit = sweep.blocks > 0 ? sweep.group : std::min(sweep.group, 32);
   return (even + unit - 1) / unit * unit;
+}
+
+std::vector<int64_t> places_ahead(const Part& part, int block) {
+  const std::vector<bool> along = along_row(part);
+  std::vector<int64_t> places{0};
+  for (NodeId id : part.sweep->ahead) {
+    const Node& n = part.nodes[id];
+    const int64_t lanes = part.lane.valid() && part.space.depends_on(n.index, part.lane) ? part.vector : 1;
+    places.push_back(places.back() +
+                     2 * (along[id.index] ? lanes * bytes_of(n.dtype) * part.sweep->steps * block : int64_t{8} * block / 32));
+  }
+  return places;
 }
 
 std::vector<int> phases(const Part& part) {

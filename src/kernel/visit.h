@@ -80,8 +80,12 @@ int sweep_of(const Accumulator& accumulator, const std::vector<int>& phase);
 // True where every group of threads is known to have a row of its own.
 bool rows_fill_blocks(const Part& part);
 
-// Positions of a row that one block takes: an even share, in whole warps.
+// Positions of a row that one block takes: an even share, in whole warps, or, where it takes rows in turns, in whole groups.
 int64_t positions_of_block(const Sweep& sweep, int64_t positions);
+
+// Where in shared memory, in bytes, the loads lie that Sweep::ahead names, and the end: of two rows, each thread's own; of what is one
+// number for a row, each warp's.
+std::vector<int64_t> places_ahead(const Part& part, int block);
 
 // Π extents of the part's loop variables.
 Size iterations(const Part& part);

@@ -59,7 +59,6 @@ bool is_stage(OpKind kind) {
   const OpCategory category = info(kind).category;
   return category == OpCategory::kScatter || category == OpCategory::kScan || category == OpCategory::kSort;
 }
-bool same_place(const KernelArg& a, const KernelArg& b) { return a.kind == b.kind && a.index == b.index; }
 
 class Lowering {
  public:
@@ -418,8 +417,7 @@ class Lowering {
     const ValueId x = graph_[op].in[0].value, v = graph_[op].out[0];
     const Destination to = scatter_destination(id, segment, op, wanted);
     const auto at = locations_.find(x);
-    const bool there =
-        !computed[x] && at != locations_.end() && (same_place(at->second.arg, to.arg) || updates_in_place(id, segment, op, to));
+    const bool there = !computed[x] && at != locations_.end() && (at->second.arg == to.arg || updates_in_place(id, segment, op, to));
     const bool overwritten = stores_permutation(graph_, graph_[op]);
     if (!there && !overwritten) lower_values(id, computed, {{x, to.arg, to.strides}});
     std::optional<Replicas> replicas;
@@ -439,7 +437,7 @@ class Lowering {
     }
     locations_[v] = {to.arg, to.strides};
     computed[v] = false;
-    std::erase_if(wanted, [&](const Destination& d) { return d.value == v && same_place(d.arg, to.arg); });
+    std::erase_if(wanted, [&](const Destination& d) { return d.value == v && d.arg == to.arg; });
   }
 
   BufferId add_target(OpId op, const Destination& to, bool read, Draft& draft) const {

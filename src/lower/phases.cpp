@@ -28,8 +28,6 @@ std::pair<KernelArg::Kind, uint32_t> memory_of(const Graph& graph, const KernelA
   return {arg.kind, arg.index};
 }
 
-bool same_arg(const KernelArg& a, const KernelArg& b) { return a.kind == b.kind && a.index == b.index; }
-
 // True if one has to be finished before the other begins. (The record of bad indices is written by atomics.)
 bool depend(const Graph& graph, const Kernel& a, const Kernel& b) {
   for (const Buffer& x : a.buffers)
@@ -141,7 +139,7 @@ class Joining {
       for (const Buffer& b : phase.buffers) {
         BufferId at;
         for (size_t i = 0; i < whole_.buffers.size(); ++i)
-          if (same_arg(whole_.buffers[BufferId(i)].arg, b.arg)) at = BufferId(i);
+          if (whole_.buffers[BufferId(i)].arg == b.arg) at = BufferId(i);
         if (!at.valid()) at = whole_.buffers.push(b);
         Buffer& all = whole_.buffers[at];
         if (all.dtype != b.dtype) return false;

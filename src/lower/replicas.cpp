@@ -25,8 +25,12 @@ std::optional<Replicas> plan_replicas(const Graph& graph, OpId id, std::string& 
     why = "the target's size is open";
     return std::nullopt;
   }
+  if (elems.is(0)) {
+    why = "the target is empty";
+    return std::nullopt;
+  }
   Replicas replicas;
-  replicas.elems = (std::max<int64_t>(elems.value(), 1) + kAlign - 1) / kAlign * kAlign;
+  replicas.elems = (elems.value() + kAlign - 1) / kAlign * kAlign;
   const int64_t most = kMostBytes / bytes_of(target.dtype) / replicas.elems;
   if (most < 2) {
     why = "two copies of the target would take more than " + std::to_string(kMostBytes >> 20) + " MiB";

@@ -20,8 +20,10 @@ constexpr int64_t kDearInstructions = 8;
 constexpr int kBlock = 128, kAcrossBlock = 256, kMaxBlock = 1024;
 constexpr int64_t kMaxSteps = 16;
 constexpr int kMaxCluster = 8;  // (portable)
-// Rows in shared memory: many narrow blocks, so that some load while others wait for each other.
-constexpr int kSharedBlock = 256, kMaxShare = 4;
+// Rows in shared memory: narrow blocks, so that some load while others wait for each other; wider ones where later sweeps wait for loads.
+constexpr struct {
+  int threads, most;  // on a multiprocessor
+} kSharedBlock = {256, 4}, kSharedBlockThatLoads = {512, 3};
 constexpr int64_t kBytesInFlightToShared = 32;
 constexpr int64_t kReservedBytes = 1024;     // of shared memory a block: the system's, and merged states
 constexpr int kMaxColumns = 32;              // threads along the rows, where the lane runs over them
@@ -140,6 +142,7 @@ void choose_late(Part& part) {
 struct Traffic {
   int64_t first = 0;  // bytes that a position loads in the first sweep
   int64_t held = 0;   // bytes that a later sweep needs again
+  int64_t late = 0;   // bytes that it loads only then
   int sweeps = 0;
   bool stores_along = false;
 };
@@ -159,24 +162,25 @@ Traffic traffic(const Part& part) {
     if (n.kind == Node::kReduce) t.sweeps = std::max(t.sweeps, phase[i]);
     if (n.kind != Node::kLoad || !along[i]) continue;
     const int64_t bytes = bytes_of_load(part, n);
-    if (used[i] & 1) t.first += bytes;
+    (used[i] & 1 ? t.first : t.late) += bytes;
     if (std::popcount(used[i]) > 1) t.held += bytes;
   }
   for (const Store& s : part.stores) t.stores_along |= is_along(part, along, s);
   return t;
 }
 
-// Bytes that one copy to shared memory brings: a thread's, of a load along the row, or a warp's, of one for the whole row. 0: none does.
-int64_t bytes_of_copy(const Part& part, const Node& n, bool along) {
+// True if copies to shared memory can bring it: a thread its vector of a load along the row, a warp the number of the whole row.
+bool can_be_copied(const Part& part, const Node& n, bool along) {
   const bool by_row = std::any_of(part.dims.begin(), part.dims.end(), [&](AtomId v) { return part.space.depends_on(n.index, v); });
-  if (n.kind != Node::kLoad || !n.in.empty() || !n.guard.empty() || !by_row) return 0;
+  if (n.kind != Node::kLoad || !n.in.empty() || !n.guard.empty() || !by_row) return false;
   int64_t bytes = bytes_of(n.dtype);
   if (along && part.lane.valid()) {
     const bool whole = n.index.coefficient(part.lane).is(1) && !inside_atom(part.space, n.index, part.lane) &&
                        part.space.alignment(n.index, part.lane, part.vector) == part.vector;
-    bytes = whole ? bytes * part.vector : 0;
+    if (!whole) return false;
+    bytes *= part.vector;
   }
-  return bytes == 4 || bytes % 8 == 0 ? bytes : 0;
+  return bytes == 4 || bytes == 8 || bytes % 16 == 0;
 }
 
 // The next row's loads, where there is room for two rows in shared memory.
@@ -185,12 +189,9 @@ void choose_ahead(const Target& target, int64_t rows, Kernel& kernel) {
   Sweep& sweep = *part.sweep;
   if (arch_number(target) < 80 || sweep.group % kWarp != 0 || rows < int64_t{kLeastTurns} * sweep.blocks * sweep.rows) return;
   const std::vector<bool> along = along_row(part);
-  int64_t bytes = 0;
   for (size_t i = 0; i < part.nodes.size(); ++i)
-    if (const int64_t copy = bytes_of_copy(part, part.nodes[NodeId(i)], along[i]); copy > 0) {
-      sweep.ahead.push_back(NodeId(i));
-      bytes += 2 * (along[i] ? copy * sweep.steps * kernel.block : 8 * kernel.block / kWarp);
-    }
+    if (can_be_copied(part, part.nodes[NodeId(i)], along[i])) sweep.ahead.push_back(NodeId(i));
+  const int64_t bytes = places_ahead(part, kernel.block).back();
   if ((bytes + 2 * kReservedBytes) * kernel.blocks_resident > target.shared_bytes_per_block) sweep.ahead.clear();
   else kernel.dynamic_bytes = static_cast<int>(bytes);
 }
@@ -209,17 +210,18 @@ int64_t loaded_bytes_of_step(const Part& part, bool ahead) {
 }
 
 // A row that registers cannot hold: in the shared memory of one block, or of a cluster, of which several fit on a multiprocessor.
-bool hold_in_shared_memory(const Target& target, int64_t bytes, int64_t positions, Kernel& kernel) {
+bool hold_in_shared_memory(const Target& target, const Traffic& t, int64_t positions, Kernel& kernel) {
   Sweep& sweep = *kernel.parts[0].sweep;
   const int64_t block_limit = target.shared_bytes_per_block - kReservedBytes;
   const int64_t largest_cluster = arch_number(target) >= 90 ? kMaxCluster : 1;
-  for (int64_t share = kMaxShare; share > 0; --share)
+  const auto block = t.late > t.held ? kSharedBlockThatLoads : kSharedBlock;
+  for (int share = block.most; share > 0; --share)
     for (int64_t blocks = 1; blocks <= largest_cluster; blocks *= 2) {
-      sweep.group = kSharedBlock;
+      sweep.group = block.threads;
       sweep.split = static_cast<int>(blocks);
       sweep.cluster = blocks > 1;
-      if (positions_of_block(sweep, positions) * bytes > block_limit / share - kReservedBytes) continue;
-      kernel.blocks_resident = static_cast<int>(share);
+      if (positions_of_block(sweep, positions) * t.held > block_limit / share - kReservedBytes) continue;
+      kernel.blocks_resident = share;
       sweep.staged = choose_staged(kernel.parts[0]);
       return true;
     }
@@ -332,8 +334,8 @@ void schedule_rows(const Graph& graph, const Target& target, const std::function
   while (holding < most && !fits(holding)) holding *= 2;
   sweep.held = t.held > 0 && position_count.is_constant() && fits(holding);
   if (sweep.held) group = holding;
-  else if (!sweep.across && t.held > 0 && position_count.is_constant() && hold_in_shared_memory(target, t.held, positions, kernel)) {
-    group = kSharedBlock;
+  else if (!sweep.across && t.held > 0 && position_count.is_constant() && hold_in_shared_memory(target, t, positions, kernel)) {
+    group = sweep.group;
     in_flight = positions_in_flight(kBytesInFlightToShared);
   }
   // Fewer idle threads at the end of a row that is no multiple of anything.

@@ -8,8 +8,9 @@ namespace fusec {
 
 namespace {
 
-constexpr int64_t kLeastVectors = 8;  // in a row
-constexpr int kPieceBytes = 8;        // of fs_load_shifted
+constexpr int64_t kLeastVectors = 8;              // in a row
+constexpr int64_t kMostElems = int64_t{1} << 30;  // places in a row are counted in 32 bits
+constexpr int kPieceBytes = 8;                    // of fs_load_shifted
 
 class Skewing {
  public:
@@ -19,7 +20,8 @@ class Skewing {
   bool possible() {
     const Sweep& sweep = *part_.sweep;
     if (sweep.dims.size() != 1 || !sweep.columns.empty() || !part_.space.extent(x_).is_constant()) return false;
-    if (part_.space.extent(x_).value() < kLeastVectors * width_ || !only_plain_nodes() || !only_plain_indices()) return false;
+    const int64_t elems = part_.space.extent(x_).value();
+    if (elems < kLeastVectors * width_ || elems > kMostElems || !only_plain_nodes() || !only_plain_indices()) return false;
     if (!choose_start()) return false;
     const bool loads = std::all_of(part_.nodes.begin(), part_.nodes.end(), [&](const Node& n) {
       return n.kind != Node::kLoad || !along(n.index) || is_aligned(n.index) || can_be_shifted(n);

@@ -10,11 +10,9 @@ namespace {
 
 constexpr int64_t kLeastShare = 4;  // of the L2 cache: what fills less of it stays there anyway
 
-bool same_place(const Buffer& a, const Buffer& b) { return a.arg.kind == b.arg.kind && a.arg.index == b.arg.index; }
-
 bool is_read_after(const std::vector<Kernel>& kernels, size_t at, const Buffer& buffer) {
   return std::any_of(kernels.begin() + static_cast<std::ptrdiff_t>(at) + 1, kernels.end(), [&](const Kernel& k) {
-    return std::any_of(k.buffers.begin(), k.buffers.end(), [&](const Buffer& b) { return b.read && same_place(b, buffer); });
+    return std::any_of(k.buffers.begin(), k.buffers.end(), [&](const Buffer& b) { return b.read && b.arg == buffer.arg; });
   });
 }
 

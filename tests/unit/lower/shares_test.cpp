@@ -1,0 +1,75 @@
+// Which positions of a row a block takes, where blocks share it, and which rows, where they take them in turns.
+#include "unit/lower/lowered.h"
+
+using namespace fusec;
+
+namespace {
+
+std::string graph(const std::string& inputs, const std::string& ops, const std::string& outputs, const std::string& dims = "{}") {
+  return R"({"version": 1, "name": "g", "dims": )" + dims + R"(, "inputs": [)" + inputs + R"(], "ops": [)" + ops + R"(], "outputs": )" +
+         outputs + "}";
+}
+
+std::string matrix(const std::string& name, const std::string& rows, int columns, const std::string& dtype = "f32") {
+  return R"({"name": ")" + name + R"(", "dtype": ")" + dtype + R"(", "shape": [)" + rows + ", " + std::to_string(columns) + "]}";
+}
+
+}  // namespace
+
+TEST_CASE("blocks of a cluster stop at the end of their share, though their threads have more steps") {
+  const std::string ops = R"(
+    {"op": "sum", "in": ["x"], "dims": [1], "keepdim": true, "out": "s"},
+    {"op": "slice", "in": ["a"], "starts": [0, 0], "stops": [140, 12402], "steps": [1, 2], "out": "a2"},
+    {"op": "mul", "in": ["a2", "b"], "out": "ab"},
+    {"op": "mul", "in": ["ab", "c"], "out": "abc"},
+    {"op": "mul", "in": ["abc", "d"], "out": "abcd"},
+    {"op": "mul", "in": ["abcd", "e"], "out": "m"},
+    {"op": "add", "in": ["m", "s"], "out": "ms"},
+    {"op": "sum", "in": ["ms"], "dims": [1], "keepdim": true, "out": "s2"},
+    {"op": "sub", "in": ["m", "s2"], "out": "y"})";
+  std::string inputs = matrix("a", "140", 12402);
+  for (const char* name : {"x", "b", "c", "d", "e"}) inputs += ", " + matrix(name, "140", 6201);
+  const Program p = lowered(graph(inputs, ops, R"(["y"])"));
+  REQUIRE(has(p, "__cluster_dims__(4"));
+  CHECK(has(p, "blockIdx.x % 4 * 1568 + member"));  // 6201 / 4, in whole warps
+  CHECK(has(p, "const unsigned end = first - member + 1568 < 6201 ?"));
+}
+
+TEST_CASE("blocks that take rows in turns share positions in whole groups of threads") {
+  const Program p =
+      lowered(graph(matrix("x", "16", 4400),
+                    R"({"op": "exp", "in": ["x"], "out": "y"}, {"op": "sum", "in": ["y"], "dims": [0], "out": "s"})", R"(["y", "s"])"));
+  CHECK(has(p, "* 512 + member"));
+  CHECK_FALSE(has(p, "* 384 + member"));
+}
+
+TEST_CASE("a group without a row copies the last one ahead") {
+  const std::string ops = R"(
+    {"op": "index_select", "in": ["table", "i"], "dim": 0, "out": "v"},
+    {"op": "mul", "in": ["x", "v"], "out": "t"},
+    {"op": "sum", "in": ["t"], "dims": [1], "keepdim": true, "out": "r"},
+    {"op": "sub", "in": ["t", "r"], "out": "y"},
+    {"op": "sum", "in": ["t"], "dims": [0], "out": "c"})";
+  const Program p =
+      lowered(graph(matrix("x", "\"N\"", 512) + R"(, {"name": "i", "dtype": "i64", "shape": ["N"], "init": {"randint": [0, 64]}},)" +
+                        matrix("table", "64", 512),
+                    ops, R"(["y", "r", "c"])", R"({"N": {"size": 6000, "dynamic": true}})"));
+  CHECK(has(p, "auto fetch = [&](const unsigned begin, unsigned slot)") !=
+        has(p, "auto fetch = [&](const long long begin, unsigned slot)"));
+  CHECK(has(p, "if (begin < "));
+  CHECK(has(p, " = begin + threadIdx.x / 128, t = t0 < "));
+}
+
+TEST_CASE("copies ahead want a GPU that has them, and rows enough") {
+  auto text = [](int rows, const std::string& arch) {
+    const std::string ops = R"(
+      {"op": "sum", "in": ["x"], "dims": [1], "keepdim": true, "out": "r"},
+      {"op": "sub", "in": ["x", "r"], "out": "y"},
+      {"op": "sum", "in": ["x"], "dims": [0], "out": "c"})";
+    return lowered(graph(matrix("x", std::to_string(rows), 2048), ops, R"(["y", "c"])"), true, arch);
+  };
+  CHECK(has(text(4096, "sm_90"), "fs_copy_ahead(&x_x_ahead"));
+  CHECK(has(text(4096, "sm_80"), "fs_copy_ahead(&x_x_ahead"));
+  CHECK_FALSE(has(text(4096, "sm_75"), "fs_copy_ahead"));
+  CHECK_FALSE(has(text(264, "sm_90"), "fs_copy_ahead"));
+}
