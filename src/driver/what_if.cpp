@@ -4,7 +4,6 @@
 #include <set>
 
 #include "support/byte_sum.h"
-
 #include "support/text.h"
 
 namespace fusec {

@@ -133,7 +133,7 @@ class PartWriter : NodeWriter {
   void write_rest_of_sum() {
     const List& list = *part_.list;
     open("if (" + ref(part_.nodes[list.sum].in[2]) + " > " + std::to_string(list.slots) + ") {  // the rest");
-    const std::string guard = part_.has_tail && sums_lanes() ? "if (" + std::string("lane < count") + ") " : "";
+    const std::string guard = part_.has_tail && sums_lanes() ? "if (lane < count) " : "";
     const std::string element = index_text(part_.space, list.element, wide()), copy = scope_.take("copy");
     line("for (int " + copy + " = 0; " + copy + " < " + std::to_string(list.copies) + "; ++" + copy + ")");
     if (sums_lanes()) line("  for (int lane = 0; lane < " + std::to_string(part_.vector) + "; ++lane)");

@@ -39,9 +39,9 @@ IdVec<OpId, bool> find_coarse_ops(const Graph& graph) {
     const Op& op = graph[OpId(i)];
     const ValueId v = op.out[0];
     if (!v.valid() || graph[v].dtype != DType::kF32 || is_output[v]) continue;
-    if (op.kind == OpKind::kErf)
-      rounded[v] = std::all_of(users[v].begin(), users[v].end(), [&](OpId user) { return adds_one_or_more(graph[user]); });
-    else rounded[v] = std::all_of(users[v].begin(), users[v].end(), [&](OpId user) { return keeps(user, v, op.kind == OpKind::kExp); });
+    rounded[v] = std::all_of(users[v].begin(), users[v].end(), [&](OpId user) {
+      return op.kind == OpKind::kErf ? adds_one_or_more(graph[user]) : keeps(user, v, op.kind == OpKind::kExp);
+    });
   }
   IdVec<OpId, bool> coarse(graph.ops.size(), false);
   for (size_t i = 0; i < graph.ops.size(); ++i) {

@@ -12,6 +12,7 @@
 #include "lower/block_work.h"
 #include "lower/launch.h"
 #include "lower/schedule.h"
+#include "lower/workspace.h"
 #include "support/check.h"
 
 namespace fusec {
@@ -64,30 +65,13 @@ Use use_of(const Kernel& kernel, BufferId buffer) {
   return use;
 }
 
-// The first and the last kernel that names a buffer of the workspace; copies come after all kernels.
-struct Span {
-  size_t first = std::numeric_limits<size_t>::max(), last = 0;
-  void add(size_t k) { first = std::min(first, k), last = std::max(last, k); }
-};
-
-std::vector<Span> spans_of_workspace(const Program& program, const std::vector<Kernel>& kernels, const std::vector<Launch>& copies) {
-  std::vector<Span> spans(program.workspace.size());
-  for (size_t k = 0; k < kernels.size(); ++k)
-    for (const Buffer& b : kernels[k].buffers)
-      if (b.arg.kind == KernelArg::kWorkspace) spans[b.arg.index].add(k);
-  for (const Launch& copy : copies)
-    for (const KernelArg& arg : copy.args)
-      if (arg.kind == KernelArg::kWorkspace) spans[arg.index].add(kernels.size());
-  return spans;
-}
-
 // What is known of a program before anything is joined.
 struct Launches {
   const Graph& graph;
   const Target& target;
   const Program& program;
   const std::vector<Kernel>& kernels;
-  std::vector<Span> spans;
+  std::vector<WorkspaceSpan> spans;
 };
 
 // Builds one kernel of a run of kernels.
@@ -278,7 +262,7 @@ class Joining {
   const Graph& graph_;
   const Program& program_;
   const std::vector<Kernel>& kernels_;
-  const std::vector<Span>& spans_;
+  const std::vector<WorkspaceSpan>& spans_;
   size_t first_, last_;
   Kernel whole_;
   std::vector<int> levels_;  // of each phase: barriers before it

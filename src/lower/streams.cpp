@@ -1,8 +1,11 @@
 #include "lower/streams.h"
 
 #include <algorithm>
+#include <map>
+#include <numeric>
 
 #include "kernel/visit.h"
+#include "lower/workspace.h"
 
 namespace fusec {
 
@@ -10,24 +13,37 @@ namespace {
 
 constexpr int64_t kLeastShare = 4;  // of the L2 cache: what fills less of it stays there anyway
 
-bool is_read_after(const std::vector<Kernel>& kernels, size_t at, const Buffer& buffer) {
-  return std::any_of(kernels.begin() + static_cast<std::ptrdiff_t>(at) + 1, kernels.end(), [&](const Kernel& k) {
-    return std::any_of(k.buffers.begin(), k.buffers.end(), [&](const Buffer& b) { return b.read && b.arg == buffer.arg; });
-  });
-}
-
-// Bytes in workspace that a kernel writes for later ones, or that wait while it runs, or that it reads.
-int64_t waiting_bytes(const Program& program, const std::vector<Kernel>& kernels, size_t at, const SymbolValues& typical) {
-  int64_t bytes = 0;
-  for (uint32_t w = 0; w < program.workspace.size(); ++w) {
-    size_t first = kernels.size(), last = 0;
+// When the launches of a program need what lies in memory.
+class Lifetimes {
+ public:
+  // Sizes above `most` bytes count as that and one.
+  Lifetimes(const Program& program, const std::vector<Kernel>& kernels, const SymbolValues& typical, int64_t most)
+      : waiting_(kernels.size() + 1) {
     for (size_t k = 0; k < kernels.size(); ++k)
       for (const Buffer& b : kernels[k].buffers)
-        if (b.arg.kind == KernelArg::kWorkspace && b.arg.index == w) first = std::min(first, k), last = std::max(last, k);
-    if (first < last && first <= at && at <= last) bytes += evaluate(program.workspace[w].bytes, typical);
+        if (b.read) last_read_[{b.arg.kind, b.arg.index}] = k;
+    const std::vector<WorkspaceSpan> spans = spans_of_workspace(program, kernels, {});
+    for (size_t w = 0; w < spans.size(); ++w) {
+      if (spans[w].first >= spans[w].last) continue;
+      const int64_t bytes = std::min(evaluate(program.workspace[w].bytes, typical), most + 1);
+      waiting_[spans[w].first] += bytes;
+      waiting_[spans[w].last + 1] -= bytes;
+    }
+    std::partial_sum(waiting_.begin(), waiting_.end(), waiting_.begin());
   }
-  return bytes;
-}
+
+  // Bytes in workspace that kernel `k` writes for later ones, or that wait while it runs, or that it reads.
+  int64_t waiting(size_t k) const { return waiting_[k]; }
+
+  bool is_read_after(size_t k, const Buffer& buffer) const {
+    const auto it = last_read_.find({buffer.arg.kind, buffer.arg.index});
+    return it != last_read_.end() && it->second > k;
+  }
+
+ private:
+  std::vector<int64_t> waiting_;  // by kernel
+  std::map<std::pair<KernelArg::Kind, uint32_t>, size_t> last_read_;
+};
 
 // True if no two iterations of the part touch the same element.
 bool touches_each_once(const Part& part, const Index& index) {
@@ -68,18 +84,18 @@ bool passes_once(const Kernel& kernel, BufferId buffer) {
 
 }  // namespace
 
-void mark_streams(const Program& program, const Target& target, std::vector<Kernel>& kernels) {
+void mark_streams(const Program& program, const Symbols& symbols, const Target& target, std::vector<Kernel>& kernels) {
   if (kernels.size() < 2) return;
+  const Lifetimes lifetimes(program, kernels, typical_values(symbols), target.l2_bytes);
   for (size_t k = 0; k < kernels.size(); ++k) {
     Kernel& kernel = kernels[k];
-    if (kernel.parts.empty()) continue;
-    const int64_t waiting = waiting_bytes(program, kernels, k, typical_values(kernel.parts[0].space.symbols()));
-    if (waiting * kLeastShare < target.l2_bytes || waiting > target.l2_bytes) continue;
+    const int64_t waiting = lifetimes.waiting(k);
+    if (kernel.parts.empty() || waiting * kLeastShare < target.l2_bytes || waiting > target.l2_bytes) continue;
     for (size_t b = 0; b < kernel.buffers.size(); ++b) {
       Buffer& buffer = kernel.buffers[BufferId(b)];
       const bool is_data =
           buffer.arg.kind == KernelArg::kInput || buffer.arg.kind == KernelArg::kOutput || buffer.arg.kind == KernelArg::kWorkspace;
-      buffer.streamed = is_data && !buffer.may_overlap && buffer.shared_elems == 0 && !is_read_after(kernels, k, buffer) &&
+      buffer.streamed = is_data && !buffer.may_overlap && buffer.shared_elems == 0 && !lifetimes.is_read_after(k, buffer) &&
                         passes_once(kernel, BufferId(b));
     }
   }

@@ -10,6 +10,6 @@
 namespace fusec {
 
 // Sets Buffer::streamed while values in workspace wait for a later launch that the L2 cache can hold, of typical sizes.
-void mark_streams(const Program& program, const Target& target, std::vector<Kernel>& kernels);
+void mark_streams(const Program& program, const Symbols& symbols, const Target& target, std::vector<Kernel>& kernels);
 
 }  // namespace fusec

@@ -5,6 +5,18 @@
 
 namespace fusec {
 
+std::vector<WorkspaceSpan> spans_of_workspace(const Program& program, const std::vector<Kernel>& kernels,
+                                              const std::vector<Launch>& copies) {
+  std::vector<WorkspaceSpan> spans(program.workspace.size());
+  for (size_t k = 0; k < kernels.size(); ++k)
+    for (const Buffer& b : kernels[k].buffers)
+      if (b.arg.kind == KernelArg::kWorkspace && b.shared_elems == 0) spans[b.arg.index].add(k);
+  for (const Launch& copy : copies)
+    for (const KernelArg& arg : copy.args)
+      if (arg.kind == KernelArg::kWorkspace) spans[arg.index].add(kernels.size());
+  return spans;
+}
+
 void place_workspace(Program& program) {
   auto& buffers = program.workspace;
   program.workspace_is_static = std::all_of(buffers.begin(), buffers.end(), [](const WorkspaceBuffer& b) { return b.bytes.is_constant(); });

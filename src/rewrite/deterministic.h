@@ -2,9 +2,9 @@
 #pragma once
 
 #include <string>
-#include <unordered_set>
 
 #include "graph/builder.h"
+#include "rewrite/fresh_names.h"
 #include "rewrite/rebuild.h"
 
 namespace fusec {
@@ -12,7 +12,7 @@ namespace fusec {
 // The scatter that is replaced, on values of the new graph, and the making of its steps, which are named RESULT.step.
 class ScatterSteps {
  public:
-  ScatterSteps(Rebuild& rebuild, const Op& op, std::unordered_set<std::string>& names);
+  ScatterSteps(Rebuild& rebuild, const Op& op, FreshNames& names);
 
   const Graph& graph() const { return rebuild_.to; }
   const Value& operator[](ValueId v) const { return rebuild_.to[v]; }
@@ -46,11 +46,9 @@ class ScatterSteps {
   void last_where(ValueId condition, ValueId a, ValueId b);
 
  private:
-  std::string fresh(const std::string& step);
-
   Rebuild& rebuild_;
   Builder builder_;
-  std::unordered_set<std::string>& names_;
+  FreshNames& names_;
   const ValueId result_;  // of the graph as it was
   const std::string name_, origin_;
 };

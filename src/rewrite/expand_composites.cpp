@@ -1,10 +1,10 @@
 // y = softmax(x)  →  y.max = max(x), y.sub = sub(x, y.max), y.exp = exp(y.sub), y.sum = sum(y.exp), y = div(y.exp, y.sum)
 // Stands first: nothing after it knows a composite. Operands of f8, f16 and bf16 are cast up, computed in f32 and cast down.
 #include <algorithm>
-#include <unordered_set>
 
 #include "graph/builder.h"
 #include "graph/derived.h"
+#include "rewrite/fresh_names.h"
 #include "rewrite/rebuild.h"
 #include "rewrite/rewrite.h"
 
@@ -15,7 +15,7 @@ namespace {
 // The expansion of one op. Steps are named RESULT.step; `last` makes the op that keeps the result's name.
 class Expansion {
  public:
-  Expansion(Rebuild& rebuild, const Op& op, std::unordered_set<std::string>& names)
+  Expansion(Rebuild& rebuild, const Op& op, FreshNames& names)
       : op_(op),
         attrs_(rebuild.from.attrs(op)),
         rebuild_(rebuild),
@@ -34,11 +34,7 @@ class Expansion {
   ValueId raw(size_t i) const { return rebuild_.mapped(op_.in[i].value); }
   Shape shape(size_t i) const { return rebuild_.to[raw(i)].shape; }  // a copy: steps push values
 
-  std::string fresh(const std::string& step) {
-    std::string name = name_ + "." + step;
-    for (int n = 2; !names_.insert(name).second; ++n) name = name_ + "." + step + std::to_string(n);
-    return name;
-  }
+  std::string fresh(const std::string& step) { return names_.take(name_ + "." + step); }
   ValueId step(const char* name, OpKind kind, std::vector<Operand> in, const Attrs* attrs = nullptr, DType dtype = DType::kF32) {
     builder_.origin = name_;
     return builder_.value(kind, std::move(in), fresh(name), attrs, dtype);
@@ -86,7 +82,7 @@ class Expansion {
   const Attrs& attrs_;
   Rebuild& rebuild_;
   Builder builder_;
-  std::unordered_set<std::string>& names_;
+  FreshNames& names_;
   const std::string& name_;
   DType dtype_, type_;  // of the result, and the type it is computed in
 };
@@ -246,8 +242,7 @@ void Expansion::run() {
 Graph expand_composites(Graph graph, RewriteLog&) {
   const auto is_composite = [](const Op& op) { return info(op.kind).category == OpCategory::kComposite; };
   if (std::none_of(graph.ops.begin(), graph.ops.end(), is_composite)) return graph;
-  std::unordered_set<std::string> names;
-  for (const Value& v : graph.values) names.insert(v.name);
+  FreshNames names(graph);
   Rebuild rebuild(std::move(graph));
   for (size_t i = 0; i < rebuild.from.ops.size(); ++i) {
     const Op& op = rebuild.from[OpId(i)];

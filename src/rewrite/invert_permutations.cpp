@@ -2,10 +2,9 @@
 // the position of key k stands at k. Descending: at n−1−k. sort(p) gives the numbers themselves beside it.
 // Stands after simplify, which leaves casts that change nothing as copies. Ops that it adds are named RESULT.step; the last one keeps the
 // result's name.
-#include <unordered_set>
-
 #include "graph/builder.h"
 #include "graph/updates.h"
+#include "rewrite/fresh_names.h"
 #include "rewrite/rebuild.h"
 #include "rewrite/rewrite.h"
 
@@ -24,7 +23,7 @@ bool is_sort_of_permutation(const Graph& graph, const Op& op) {
 
 class Inverse {
  public:
-  Inverse(Rebuild& rebuild, const Op& op, std::unordered_set<std::string>& names)
+  Inverse(Rebuild& rebuild, const Op& op, FreshNames& names)
       : rebuild_(rebuild),
         builder_(rebuild.to),
         names_(names),
@@ -50,12 +49,12 @@ class Inverse {
     builder_.origin = origin.empty() ? name : origin;
     ValueId places = keys_;
     if (attrs_.descending)
-      places = builder_.value(OpKind::kSub, {operand(Literal{extent_.value() - 1}), operand(keys_)}, fresh(name + ".places"));
+      places = builder_.value(OpKind::kSub, {operand(Literal{extent_.value() - 1}), operand(keys_)}, names_.take(name + ".places"));
     Attrs zeros;
     zeros.shape = rebuild_.to[keys_].shape;
     zeros.value = Literal{int64_t{0}};
-    const ValueId target = builder_.value(OpKind::kFull, {}, fresh(name + ".zeros"), &zeros, dtype);
-    const ValueId positions = iota(fresh(name + ".positions"), dtype, 0, 1);
+    const ValueId target = builder_.value(OpKind::kFull, {}, names_.take(name + ".zeros"), &zeros, dtype);
+    const ValueId positions = iota(names_.take(name + ".positions"), dtype, 0, 1);
     Attrs scatter;
     scatter.dim = attrs_.dim;
     builder_.origin = origin;
@@ -72,15 +71,9 @@ class Inverse {
     return builder_.value(OpKind::kIota, {}, name, &a, dtype);
   }
 
-  std::string fresh(const std::string& wanted) {
-    std::string name = wanted;
-    for (int n = 2; !names_.insert(name).second; ++n) name = wanted + std::to_string(n);
-    return name;
-  }
-
   Rebuild& rebuild_;
   Builder builder_;
-  std::unordered_set<std::string>& names_;
+  FreshNames& names_;
   const Attrs attrs_;
   const ValueId keys_;
   const Size extent_;
@@ -98,8 +91,7 @@ Graph invert_permutations(Graph graph, RewriteLog& log) {
     log.inverted[graph.name_of(id)] = std::string(name_of(graph[id].kind)) + " of a permutation: its inverse, by a scatter of positions";
   }
   if (!any) return graph;
-  std::unordered_set<std::string> names;
-  for (const Value& v : graph.values) names.insert(v.name);
+  FreshNames names(graph);
   Rebuild rebuild(std::move(graph));
   for (size_t i = 0; i < rebuild.from.ops.size(); ++i) {
     if (!inverted[OpId(i)]) {

@@ -9,7 +9,7 @@
 
 namespace fusec {
 
-ScatterSteps::ScatterSteps(Rebuild& rebuild, const Op& op, std::unordered_set<std::string>& names)
+ScatterSteps::ScatterSteps(Rebuild& rebuild, const Op& op, FreshNames& names)
     : kind(op.kind),
       attrs(rebuild.from.attrs(op)),
       x(rebuild.mapped(op.in[0].value)),
@@ -27,15 +27,9 @@ ScatterSteps::ScatterSteps(Rebuild& rebuild, const Op& op, std::unordered_set<st
   builder_.at = op.at;
 }
 
-std::string ScatterSteps::fresh(const std::string& step) {
-  std::string name = name_ + "." + step;
-  for (int n = 2; !names_.insert(name).second; ++n) name = name_ + "." + step + std::to_string(n);
-  return name;
-}
-
 ValueId ScatterSteps::step(const char* name, OpKind op, std::vector<Operand> in, const Attrs* step_attrs, DType result) {
   builder_.origin = origin_.empty() ? name_ : origin_;
-  return builder_.value(op, std::move(in), fresh(name), step_attrs, result);
+  return builder_.value(op, std::move(in), names_.take(name_ + "." + name), step_attrs, result);
 }
 
 ValueId ScatterSteps::cast(const char* name, ValueId v, DType to) {
@@ -161,8 +155,7 @@ Graph make_deterministic(Graph graph, RewriteLog& log) {
     any = any || choice.form;
   }
   if (!any) return graph;
-  std::unordered_set<std::string> names;
-  for (const Value& v : graph.values) names.insert(v.name);
+  FreshNames names(graph);
   Rebuild rebuild(std::move(graph));
   for (size_t i = 0; i < rebuild.from.ops.size(); ++i) {
     if (!forms[OpId(i)]) {
