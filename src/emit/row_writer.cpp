@@ -357,8 +357,8 @@ class RowWriter : NodeWriter {
            " ? q : " + bound + " - 1;");
     } else {
       line("const " + type + " p = " + at + ";");
-      // (a vector beyond its row has no lanes, and to skip it would delay its load)
-      if (stores || !skewed() || overlaps())
+      // (a vector beyond its row has no lanes, and to skip it would delay its load; one beyond its block's share does have lanes)
+      if (stores || !skewed() || overlaps() || !end_.empty())
         line("if (" + (whole > 0 ? "u >= " + number(whole) + " && " : "") + "p >= " + bound + ") break;");
     }
     declare_dims(sweep_.dims, "p");

@@ -29,19 +29,23 @@ SCANS = ["cumsum", "cumprod", "cummax", "cummin"]
 SORTS = ["sort", "argsort", "topk"]
 ULP = dict(f8e4m3=2**-3, f8e5m2=2**-2, f16=2**-10, bf16=2**-7, f32=2**-23, f64=2**-52)  # of 1
 LEAST = dict(f8e4m3=2**-9, f8e5m2=2**-16, f16=2**-24, bf16=2.0**-133, f32=2.0**-149, f64=0.0)  # denormal
-LIMIT = 60000  # elements of any value
+LIMIT = 60000  # elements of any value, as a rule
 LONG = 4096  # positions of a line beyond which blocks share it
+ROWS = 150000  # elements of rows that blocks share
+ROW_LENGTHS = [1000, 1023, 1025, 2048, 2056, 3001, 4096, 5003, 8192, 12402, 16384, 18433, 33001, 70001, 100003]
 
 
 class Maker:
     """`supported`: the names of the ops that have a GPU kernel."""
 
-    def __init__(self, seed, supported=frozenset(), long=False):
+    def __init__(self, seed, supported=frozenset(), long=False, rows=False):
         self.r = random.Random(seed)
         self.supported = supported
         self.values, self.ops, self.inputs, self.n = [], [], [], 0  # values: (name, dtype, shape)
         self.deterministic = random.Random(f"deterministic {seed}").random() < 0.2  # with --deterministic: the last of several plain stores wins
         self.long = random.Random(seed).choice([1, 1, 2]) if long or random.Random(f"long {seed}").random() < 0.03 else 0  # lines too long for one block
+        self.rows = rows or random.Random(f"rows {seed}").random() < 0.03
+        self.limit = ROWS if self.rows else LIMIT  # elements of any value
         self.last = []  # inexact results, like values
         self.tolerance = {}  # of inexact results: name → (relative, absolute)
 
@@ -51,7 +55,7 @@ class Maker:
         while True:
             s = [self.r.choice(EXTENTS) for _ in range(self.r.choice([0, 1, 1, 2, 2, 2, 3, 3, 4, 5, 8]))]
             if self.r.random() < 0.02 and s: s[self.r.randrange(len(s))] = 0
-            if math.prod(s) <= LIMIT: return s
+            if math.prod(s) <= self.limit: return s
 
     def add_input(self, shape=None):
         s = self.shape() if shape is None else shape; t = self.r.choice(["bool"] + INTS + FLOATS * 3)
@@ -74,7 +78,7 @@ class Maker:
         return self.r.choice([0, 1, -1, 0.5, 2, -0.0, 0.1, 3.25, -7, 1e-3, "inf", "-inf", "nan", 448, 1e5])
 
     def emit(self, op, ins, t, s, **attrs):
-        if len(s) > 8 or math.prod(s) > LIMIT: return False
+        if len(s) > 8 or math.prod(s) > self.limit: return False
         out = self.name(); self.ops.append({"op": op, **({"in": ins} if ins else {}), **attrs, "out": out}); self.values.append((out, t, s)); return True
 
     def pick(self, pred=lambda v: True):
@@ -89,7 +93,7 @@ class Maker:
         def joined(o):
             n = max(len(s), len(o)); a, b = [1] * (n - len(s)) + s, [1] * (n - len(o)) + o
             return None if any(x != y and x != 1 and y != 1 for x, y in zip(a, b)) else [y if x == 1 else x for x, y in zip(a, b)]
-        c = [v for v in self.values if v[1] == t and joined(v[2]) is not None and math.prod(joined(v[2])) <= LIMIT]
+        c = [v for v in self.values if v[1] == t and joined(v[2]) is not None and math.prod(joined(v[2])) <= self.limit]
         if not c: return self.literal(t), s
         v = self.r.choice(c); return v[0], joined(v[2])
 
@@ -231,7 +235,7 @@ class Maker:
                 c = self.r.choice([0, 1, 2])
                 if not 2 <= math.prod(s[d] for d in chosen) <= c: attrs["correction"] = c  # else something by zero, or nothing by zero: rounding decides
             if op != "var_mean": return self.final(op, [x], t, out, 1e-4, 1e-4, **attrs)
-            if math.prod(out) > LIMIT: return False
+            if math.prod(out) > self.limit: return False
             names = [self.name(), self.name()]; self.ops.append({"op": op, "in": [x], **attrs, "out": names})
             for one in names: self.last.append((one, t, out)); self.tolerance[one] = (1e-4 + 2 * ULP[t], 1e-4 + LEAST[t])
             return True
@@ -245,8 +249,8 @@ class Maker:
             return self.final(op, [self.steady(v, -8, 8)[0]], wide, out, 1e-6, 1e-6 * (1 + math.prod(s)), **attrs)
         return self.emit(op, [(self.summable if op == "sum" else self.signs)(v)[0]], wide, out, **attrs)
 
-    def norm(self):
-        op = self.r.choice(self.offered(NORMS)); v = self.pick(lambda v: v[1] in FLOATS and v[2])
+    def norm(self, v=None):
+        op = self.r.choice(self.offered(NORMS)); v = v or self.pick(lambda v: v[1] in FLOATS and v[2])
         if not v: return False
         x, t, s = self.steady(v, -8, 8); d = self.r.randrange(len(s)) if self.r.random() < 0.3 else len(s) - 1
         if op in ("softmax", "log_softmax"): return self.final(op, [x], t, s, 1e-4, 1e-4, dim=d)
@@ -268,7 +272,7 @@ class Maker:
         elif op == "index_select": shape = [n]; out = s[:d] + [n] + s[d + 1:]
         elif op == "gather": shape = out = [n if k == d else self.r.choice([z, z, self.r.randint(1, z)]) for k, z in enumerate(s)]
         else: shape = [n if k == d else self.r.choice([z, z, 1]) for k, z in enumerate(s)]; out = [n if k == d else z for k, z in enumerate(s)]
-        if math.prod(out) > LIMIT: return False
+        if math.prod(out) > self.limit: return False
         index = self.index_input(shape, s[d]); ins = [index, x] if op == "embedding" else [x, index]
         return self.emit(op, ins, t, out, **({} if op == "embedding" else {"dim": d}))
 
@@ -282,7 +286,7 @@ class Maker:
         literal = src is None or (how is None and not self.deterministic) or self.r.random() < 0.1  # of several plain stores any may win: all store one value
         if op == "index_put": n = self.r.choice([1, 5, 64, 130]) if literal else src[2][d]; shape = [n]
         else: shape = [(self.r.choice([1, 7, 64]) if k == d else self.r.randint(1, z)) if literal else self.r.choice([m, self.r.randint(1, m)]) for k, (z, m) in enumerate(zip(s, s if literal else [w if k == d else min(w, q) for k, (w, q) in enumerate(zip(src[2], s))]))]
-        if math.prod(shape) * (1 if op == "scatter" else math.prod(s[:d] + s[d + 1:])) > LIMIT: return False
+        if math.prod(shape) * (1 if op == "scatter" else math.prod(s[:d] + s[d + 1:])) > self.limit: return False
         value = {"add": 1, "mul": -1 if t not in ("bool", "u8") else 1}.get(how, 3 if t != "bool" else 1) if literal else fit(src)[0]
         base = fit(v)[0]; index = self.index_input(shape, s[d])
         return self.emit(op, [base, index, self.literal_of(t, value) if literal else value], t, s, dim=d, **attrs)
@@ -326,6 +330,30 @@ class Maker:
         self.emit("scatter", [base, order, v[0]], v[1], s, dim=d)  # of a permutation: nothing is left of the base
         return self.emit("neg", [self.values[-1][0]], v[1], s) if v[1] not in ("bool", "u8") and self.r.random() < 0.5 else True
 
+    def long_rows(self):
+        """Few long rows, which blocks share, take in turns or hold in shared memory: reductions that meet their rows again, a norm, columns."""
+        n = self.r.choice(ROW_LENGTHS); s = self.r.choice([[n], *([rows, n] for rows in (1, 2, 3, 5, 17, 33, 140) if rows * n <= ROWS)])
+        narrow = self.r.choice(FLOATS); wide = "f64" if narrow == "f64" else "f32"; d = len(s) - 1
+
+        def row_input():
+            self.add_input(s); x = self.values[-1][0]
+            if self.values[-1][1] != narrow: self.emit("cast", [x], narrow, s, dtype=narrow); x = self.values[-1][0]
+            if narrow != wide: self.emit("cast", [x], wide, s, dtype=wide)
+            return self.summable(self.values[-1])[0]
+        y = row_input()
+        for _ in range(self.r.choice([1, 1, 2, 3])):
+            if self.r.random() < 0.3: self.emit(self.r.choice(["mul", "maximum"]), [y, row_input()], wide, s); y = self.summable(self.values[-1])[0]
+            op = self.r.choice(["sum", "sum", "max", "min", "argmax"])
+            if op == "argmax": self.emit(op, [y], "i64", s[:d] + [1], dim=d, keepdim=True); self.emit("cast", [self.values[-1][0]], wide, s[:d] + [1], dtype=wide)
+            else: self.emit(op, [y], wide, s[:d] + [1], dims=[d], keepdim=True)
+            if self.r.random() < 0.2: break
+            self.emit(self.r.choice(["sub", "maximum", "minimum", "add"]), [y, self.values[-1][0]], wide, s); y = self.values[-1][0]
+            if self.r.random() < 0.6: self.emit("cast", [y], narrow, s, dtype=narrow)
+            y = self.summable((y, wide, s))[0]
+        if d and self.r.random() < 0.4: self.emit("sum", [y], wide, [n], dims=[0])
+        if self.r.random() < 0.4: self.norm((y, wide, s))
+        return True
+
     def kinds(self):
         """What may be made next, with weights."""
         rows = [(self.elementwise, 60, None), (self.view, 33, None), (self.creation, 7, None), (self.reduction, 14, REDUCTIONS), (self.norm, 3, NORMS), (self.math_function, 3, FUNCTIONS),
@@ -335,9 +363,10 @@ class Maker:
     def graph(self, name):
         shared, kinds = self.shape(), self.kinds()
         for _ in range(self.r.randint(1, 5)): self.add_input(shared if self.r.random() < 0.5 else None)
-        for _ in range(self.r.choice([3, 6, 10, 20, 40])):
+        for _ in range(self.r.choice([3, 6, 10, 20, 40]) if not self.rows else 3):
             self.r.choices(*zip(*kinds))[0]()
         for _ in range(self.long): self.long_line()
+        if self.rows: self.long_rows()
         used = {a for o in self.ops for a in o.get("in", []) if isinstance(a, str)}
         leaves = [v for v in self.values if v[0] not in used and not v[0].startswith("x")] or [self.values[-1]]
         outs = [v for v in leaves if self.r.random() < 0.8] or leaves[:1]

@@ -34,8 +34,8 @@ SKIPPED = 77
 class Graph:
     """A random graph on its way through the laws."""
 
-    def __init__(self, seed, ops, long):
-        self.seed, self.graph = seed, Maker(seed, ops, long).graph(f"random_{seed}")
+    def __init__(self, seed, ops, o):
+        self.seed, self.graph = seed, Maker(seed, ops, o.long, o.rows).graph(f"random_{seed}")
         self.work = None
         self.seen, self.failure, self.trial = [], None, None
 
@@ -106,7 +106,7 @@ def report(o, tools, g):
 
 def check(o, tools, ops, seeds):
     """For each seed whose graph has one of the wanted ops: None, or what is wrong; and the laws that were looked at."""
-    graphs = [g for g in (Graph(seed, ops, o.long) for seed in seeds) if not o.only or any(op["op"] in o.only for op in g.graph["ops"])]
+    graphs = [g for g in (Graph(seed, ops, o) for seed in seeds) if not o.only or any(op["op"] in o.only for op in g.graph["ops"])]
     for g in graphs:
         g.work = pathlib.Path(tempfile.mkdtemp(prefix="fusec_random_"))
     try:
@@ -133,6 +133,7 @@ def main():
     p.add_argument("--whole", action="store_true", help="do not make failing graphs smaller")
     p.add_argument("--elementwise", action="store_true", help="elementwise, shape and creation ops only")
     p.add_argument("--long", action="store_true", help="in each graph a sort or a scan of lines that blocks share")
+    p.add_argument("--rows", action="store_true", help="in each graph long rows, reduced")
     p.add_argument("--only", type=lambda text: set(text.split(",")), help="graphs with one of these ops, separated by commas")
     p.add_argument("--stop-at", type=int, default=0, help="stop after so many failures")
     p.add_argument("--time", type=float, default=0, help="stop after so many seconds")
