@@ -199,13 +199,14 @@ class Materializer {
     k.reads = std::move(reads);
   }
 
-  // µs of a kernel's new state; nothing when no schedule holds it. `narrower`: it reads less wide values than it did. Then rows that do
-  // not fit where they could be held may come from memory again: twice the narrow bytes are fewer than the wide ones written and read.
+  // µs of a kernel's new state; nothing when no schedule holds it. `narrower`: it reads less wide values than it did. Then, and from then on,
+  // rows that do not fit where they could be held may come from memory again: twice the narrow bytes are fewer than the wide ones written and read.
   std::optional<double> cost(PlannedKernel& k, bool narrower = false) {
     if (k.writes.empty()) return 0;
     k.plan = clusters_.scheduler().plan(k.ops, k.writes);
-    const bool again = !k.plan.ok && narrower;
+    const bool again = !k.plan.ok && (narrower || k.reads_again);
     if (again) k.plan = clusters_.scheduler().plan(k.ops, k.writes, true);
+    k.reads_again = again;
     if (!k.plan.ok) return std::nullopt;
     Evaluation e = clusters_.evaluator().evaluate(k.ops, k.writes, k.plan.inline_reductions);
     add_bytes(e.bytes_written, k.plan.partial_bytes);
@@ -353,7 +354,7 @@ class Materializer {
       prune(k, stops);
       for (ValueId v : k.reads) ++reader_count_[v];
       if (k.writes.empty()) continue;
-      if (Plan plan = clusters_.scheduler().plan(k.ops, k.writes); plan.ok) k.plan = std::move(plan);
+      if (Plan plan = clusters_.scheduler().plan(k.ops, k.writes, k.reads_again); plan.ok) k.plan = std::move(plan);
     }
     std::erase_if(kernels_, [](const PlannedKernel& k) { return k.writes.empty(); });
   }

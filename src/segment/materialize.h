@@ -16,6 +16,7 @@ struct PlannedKernel {
   std::vector<ValueId> reads;   // from memory, by id
   std::vector<ValueId> writes;  // by id
   Plan plan;
+  bool reads_again = false;  // rows that fit nowhere come from memory once more
 };
 
 // Kernels in a topological order; those that nobody needs any more are dropped.

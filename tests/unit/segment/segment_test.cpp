@@ -266,3 +266,18 @@ TEST_CASE("a partition drawn at random is legal, keeps cast groups whole, and is
   }
   CHECK(found.size() > 5);
 }
+
+TEST_CASE("a kernel that reads long rows again may store one more of their statistics") {
+  const Graph g = graph(
+      R"({"name": "a", "dtype": "bf16", "shape": [5, 18430]}, {"name": "b", "dtype": "bf16", "shape": [5, 18430]}, {"name": "m", "dtype": "bool", "shape": [5, 18430]})",
+      R"({"op": "cast", "in": ["a"], "dtype": "f32", "out": "u"}, {"op": "cast", "in": ["b"], "dtype": "f32", "out": "v"}, {"op": "mul", "in": ["u", "v"], "out": "p"},
+      {"op": "where", "in": ["m", 0, "p"], "out": "w"}, {"op": "min", "in": ["w"], "dims": [1], "keepdim": true, "out": "least"},
+      {"op": "maximum", "in": ["w", "least"], "out": "y"}, {"op": "sum", "in": ["y"], "out": "s"})",
+      R"("s", "y")");
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    INFO("seed " << seed);
+    const Segmentation s = segment(g, target_for("sm_72"), Forced{{}, {}, {}, seed}).segmentation;
+    verify(g, s);
+    for (const Edge& e : s.edges) CHECK(!is_wide(g, e));
+  }
+}
