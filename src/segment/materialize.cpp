@@ -199,8 +199,9 @@ class Materializer {
     k.reads = std::move(reads);
   }
 
-  // µs of a kernel's new state; nothing when no schedule holds it. `narrower`: it reads less wide values than it did. Then, and from then on,
-  // rows that do not fit where they could be held may come from memory again: twice the narrow bytes are fewer than the wide ones written and read.
+  // µs of a kernel's new state; nothing when no schedule holds it. `narrower`: it reads less wide values than it did. Then, and from then
+  // on, rows that do not fit where they could be held may come from memory again: twice the narrow bytes are fewer than the wide ones
+  // written and read.
   std::optional<double> cost(PlannedKernel& k, bool narrower = false) {
     if (k.writes.empty()) return 0;
     k.plan = clusters_.scheduler().plan(k.ops, k.writes);
