@@ -36,8 +36,7 @@ SourceText read_source(const std::string& path) {
 }
 
 void report(const Diagnostics& diagnostics, const SourceText& source, const Console& console) {
-  if (console.quiet && !diagnostics.has_errors()) return;
-  const std::string text = render(diagnostics, source, console.colour);
+  const std::string text = render(diagnostics, source, console.colour, console.quiet);
   std::fwrite(text.data(), 1, text.size(), stderr);
 }
 

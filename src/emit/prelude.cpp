@@ -178,6 +178,19 @@ __device__ __forceinline__ void fs_store(T* p, const Vec<T, N>& v) {
   }
 }
 )"},
+    {"fs_put", R"(// The same to global memory, each piece by one instruction: what a compiler stores by itself it may take apart.
+template <int W, class T, int N>
+__device__ __forceinline__ void fs_put(T* p, const Vec<T, N>& v) {
+  if constexpr (W * sizeof(T) < 4) return fs_store<W>(p, v);
+#pragma unroll
+  for (int k = 0; k < N; k += W) {
+    const unsigned* w = reinterpret_cast<const unsigned*>(v.at + k);
+    if constexpr (W * sizeof(T) == 16) asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" : : "l"(p + k), "r"(w[0]), "r"(w[1]), "r"(w[2]), "r"(w[3]) : "memory");
+    else if constexpr (W * sizeof(T) == 8) asm volatile("st.global.v2.b32 [%0], {%1, %2};" : : "l"(p + k), "r"(w[0]), "r"(w[1]) : "memory");
+    else if constexpr (W * sizeof(T) == 4) asm volatile("st.global.b32 [%0], %1;" : : "l"(p + k), "r"(w[0]) : "memory");
+  }
+}
+)"},
     {"fs_store_once", R"(// Writes N elements, 16 bytes at a time, which the L2 cache need not keep.
 template <class T, int N>
 __device__ __forceinline__ void fs_store_once(T* p, const Vec<T, N>& v) {

@@ -576,9 +576,10 @@ class RowWriter : NodeWriter {
       if (!is_along(s)) scope.stores.push_back(&s);
     if (scope.stores.empty()) return;
     store_condition_ = row_condition_;
+    // (of several blocks all but one have returned, or they form a cluster, or take rows in turns)
+    const bool all_blocks = sweep_.cluster || (sweep_.split > 1 && sweep_.blocks > 0);
     if (sweep_.group > 1)
-      store_condition_ =
-          std::string(sweep_.cluster ? "first == 0" : "member == 0") + (row_condition_.empty() ? "" : " && " + row_condition_);
+      store_condition_ = std::string(all_blocks ? "first == 0" : "member == 0") + (row_condition_.empty() ? "" : " && " + row_condition_);
     write_scope(scope);
   }
 

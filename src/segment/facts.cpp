@@ -168,7 +168,7 @@ void Facts::find_needed_and_users() {
   };
   for (const Output& o : graph.outputs) {
     is_output_[o.value] = 1;
-    if (o.alias) aliased_input_[graph.inputs[*o.alias].value] = 1;
+    if (o.alias && graph[o.value].def.valid()) aliased_input_[graph.inputs[*o.alias].value] = 1;
     need(o.value);
   }
   while (!stack.empty()) {

@@ -133,9 +133,10 @@ void append(std::string& out, const Diagnostic& d, const SourceText& source, con
 
 }  // namespace
 
-std::string render(const Diagnostics& diagnostics, const SourceText& source, bool colour) {
+std::string render(const Diagnostics& diagnostics, const SourceText& source, bool colour, bool errors_only) {
   std::vector<const Diagnostic*> sorted;
-  for (const Diagnostic& d : diagnostics.all()) sorted.push_back(&d);
+  for (const Diagnostic& d : diagnostics.all())
+    if (!errors_only || d.severity == Severity::kError) sorted.push_back(&d);
   std::stable_sort(sorted.begin(), sorted.end(), [](const Diagnostic* a, const Diagnostic* b) { return a->at.begin < b->at.begin; });
   std::string out;
   for (const Diagnostic* d : sorted) append(out, *d, source, colour ? kColour : kPlain);

@@ -78,7 +78,7 @@ class Diagnostics {
 };
 
 // "file:line:col: error[word]: text", the source line with a caret, and the notes. Colour only when asked for.
-std::string render(const Diagnostics& diagnostics, const SourceText& source, bool colour);
+std::string render(const Diagnostics& diagnostics, const SourceText& source, bool colour, bool errors_only = false);
 
 // The candidate nearest to `word` by edit distance, or "" when none is near enough to be meant.
 std::string nearest(std::string_view word, const std::vector<std::string_view>& candidates);

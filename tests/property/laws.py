@@ -38,7 +38,7 @@ def compile_graph(fusec, graph, work, arch, *flags):
     path = work / f"{graph['name']}.fusion.json"
     path.write_text(json.dumps(graph))
     flags = [*flags_of(graph), *flags]
-    emulate.must(fusec, "compile", path, "-o", work, "--emit", "cu", "--arch", arch, *flags)
+    emulate.must(fusec, "-q", "compile", path, "-o", work, "--emit", "cu", "--arch", arch, *flags)
     return emulate.Program(work, graph["name"], deterministic="--deterministic" in flags)
 
 
@@ -124,7 +124,7 @@ def make_variant(fusec, graph, rng, work, seen):
     try:
         program = compile_graph(fusec, other, work, rng.choice(ARCHS), *flags)
     except emulate.Failure as failure:
-        if refusal and "sorts rows that may be too long" in str(failure):  # an open size (the word of the error may be cut out of the middle)
+        if refusal and "sorts rows that may be too long" in str(failure):
             return None
         raise
     seen.append(change.__name__.replace("_", " "))

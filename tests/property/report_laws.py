@@ -40,6 +40,7 @@ class Rewritten:
                 self.ops.append(Op(found["op"], [w for w in re.split(r", ", found["operands"]) if w in self.dtypes], [name for name, _, _ in results if name != "_"]))
         self.maker = {name: op for op in self.ops for name in op.results}
         self.outputs = set(re.findall(r"^  output ([\w.:]+)", text, re.M))
+        self.overwritten = {into for value, into in re.findall(r"^  output ([\w.:]+) over input ([\w.:]+)", text, re.M) if value in self.maker}
 
     def add(self, name, dtype, shape):
         self.dtypes[name] = dtype
@@ -65,6 +66,15 @@ class Rewritten:
             if 0 < widest < data.BYTES[self.dtypes[v]]:
                 narrow[v] = widest
         return {v for v in narrow if self.dtypes[v] in data.FLOATS}
+
+
+    def made_of_overwritten(self):
+        """Values that later kernels cannot make again without an anchor: they come from an input that an output is written over."""
+        found = set(self.overwritten)
+        for op in self.ops:
+            if op.kind not in ANCHORS and found & set(op.operands):
+                found |= set(op.results)
+        return found
 
 
 def check(text, report):
@@ -111,7 +121,7 @@ def check_groups(graph, report, edges, evaluated, must):
         else:
             must(group.get("why"), f"cast group {group['id']} is cut and does not say why")
             cut |= set(group["ops"])
-    for value in sorted(v for v in wide & set(edges) if graph.elements[v] not in (0, 1)):
+    for value in sorted(v for v in wide & set(edges) - graph.made_of_overwritten() if graph.elements[v] not in (0, 1)):
         readers = [op.name for to in edges[value]["to"] for op in (graph.maker.get(name) for name in evaluated[to]) if op and value in op.operands and op.kind not in ANCHORS]
         must(not readers or graph.maker[value].name in cut, f"a cut inside a cast group: the wide value {value} is stored for {readers[:1]}")
     stored = [v for v in edges if v in wide]

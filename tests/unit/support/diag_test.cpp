@@ -30,6 +30,15 @@ TEST_CASE("a message is place, rule, source line with caret, notes") {
         "  note: g.json:1:1: it starts here\n");
 }
 
+TEST_CASE("errors alone leave warnings out") {
+  Diagnostics diagnostics;
+  diagnostics.warning("unused-op", {0, 1}, "no output needs it");
+  CHECK(render(diagnostics, SourceText("f", "x"), false, true).empty());
+  diagnostics.error("w", {0, 1}, "t");
+  CHECK(render(diagnostics, SourceText("f", "x"), false, true).starts_with("f:1:1: error[w]: t\n"));
+  CHECK(render(diagnostics, SourceText("f", "x"), false).find("warning[unused-op]") != std::string::npos);
+}
+
 TEST_CASE("long and malformed lines are shown in part") {
   const std::string text = std::string(100000, 'a') + "\xFF" + std::string(100000, 'b');
   Diagnostics diagnostics;
