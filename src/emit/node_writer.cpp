@@ -170,7 +170,7 @@ int NodeWriter::access_width(const Index& index, const std::vector<Index>& guard
 // True for whole pieces of 16 bytes of what passes through once.
 bool NodeWriter::is_streamed(BufferId id, int width) const {
   const Buffer& buffer = kernel_.buffers[id];
-  return buffer.streamed && width * bytes_of(buffer.dtype) >= 16;
+  return buffer.cache == CacheHint::kOnce && width * bytes_of(buffer.dtype) >= 16;
 }
 
 // Vector updates are additions of f32.
@@ -200,7 +200,10 @@ std::string NodeWriter::vector_type(size_t i) const {
 std::string NodeWriter::whole_load(const Node& n, int width) const {
   const std::string lanes = std::to_string(part_.vector), from = address(n.buffer, without_lane(n.index));
   if (is_streamed(n.buffer, width)) return "fs_load_once<" + lanes + ">(" + from + ")";
-  return "fs_load<" + lanes + ", " + std::to_string(width) + ">(" + from + ")";
+  const Buffer& buffer = kernel_.buffers[n.buffer];
+  // (a compiler predicates its own loads, but not those in assembly)
+  const bool kept = buffer.cache == CacheHint::kKept && width * bytes_of(buffer.dtype) >= 8 && n.guard.empty() && !part_.has_tail;
+  return (kept ? "fs_load_kept<" : "fs_load<") + lanes + ", " + std::to_string(width) + ">(" + from + ")";
 }
 
 // A vector of a row whose vectors keep to memory's alignment.
@@ -577,7 +580,8 @@ void NodeWriter::write_lanes(const Scope& scope, const std::vector<const Store*>
     const bool whole = !part_.sweep && kernel_.buffers[s.buffer].shared_elems == 0;
     const std::string name = updates ? "fs_atomic_add_all" : s.update ? "fs_store_one_of" : whole ? "fs_put" : "fs_store";
     const bool once = !s.update && is_streamed(s.buffer, access_width(s));
-    const std::string store = (once ? "fs_store_once(" : name + "<" + std::to_string(access_width(s)) + ">(") + to + ", " + results[k] + ");";
+    const std::string store =
+        (once ? "fs_store_once(" : name + "<" + std::to_string(access_width(s)) + ">(") + to + ", " + results[k] + ");";
     const std::string guard = store_guard(s);
     const std::string prefix = guard.empty() ? "" : "if (" + guard + ") ";
     if (skewed()) {

@@ -42,10 +42,35 @@ __device__ __forceinline__ Vec<T, N> fs_load_once(const T* p) {
   return v;
 }
 )"},
+    {"fs_load_kept", R"(// Reads N elements in pieces of W, to which p is aligned, of memory that nothing writes meanwhile. The L2 cache keeps their lines, so
+// that written ones leave it.
+template <int N, int W, class T>
+__device__ __forceinline__ Vec<T, N> fs_load_kept(const T* p) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  constexpr int kPiece = W * sizeof(T) > 16 ? 16 / sizeof(T) : W;
+  static_assert(kPiece * sizeof(T) == 8 || kPiece * sizeof(T) == 16);
+  Vec<T, N> v;
+  unsigned* w = reinterpret_cast<unsigned*>(&v);
+  unsigned long long policy;
+  asm("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(policy));
+#pragma unroll
+  for (int k = 0; k < N / kPiece; ++k) {
+    if constexpr (kPiece * sizeof(T) == 16)
+      asm("ld.global.nc.L2::cache_hint.v4.b32 {%0, %1, %2, %3}, [%4], %5;" : "=r"(w[4 * k]), "=r"(w[4 * k + 1]), "=r"(w[4 * k + 2]), "=r"(w[4 * k + 3]) : "l"(p + k * kPiece), "l"(policy));
+    else
+      asm("ld.global.nc.L2::cache_hint.v2.b32 {%0, %1}, [%2], %3;" : "=r"(w[2 * k]), "=r"(w[2 * k + 1]) : "l"(p + k * kPiece), "l"(policy));
+  }
+  return v;
+#else
+  return fs_load<N, W>(p);
+#endif
+}
+)"},
     {"fs_copy_ahead",
      R"(// Starts to copy 4, 8 or a multiple of 16 aligned bytes to shared memory; they are there when the copies have been waited for.
-// ONCE: the L2 cache need not keep them.
-template <bool ONCE = false, class T>
+// The L2 cache need not keep lines that are read once, and should keep others.
+enum fs_Lines { fs_usual, fs_once, fs_kept };
+template <fs_Lines L = fs_usual, class T>
 __device__ __forceinline__ void fs_copy_ahead(T* to, const T* from) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
   const unsigned place = (unsigned)__cvta_generic_to_shared(to);
@@ -55,11 +80,12 @@ __device__ __forceinline__ void fs_copy_ahead(T* to, const T* from) {
     asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" : : "r"(place), "l"(from) : "memory");
   } else {
     unsigned long long policy = 0;
-    if constexpr (ONCE) asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+    if constexpr (L == fs_once) asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+    if constexpr (L == fs_kept) asm("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(policy));
 #pragma unroll
     for (int k = 0; k < (int)sizeof(T); k += 16) {
       const char* piece = (const char*)from + k;
-      if constexpr (ONCE)
+      if constexpr (L != fs_usual)
         asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2;" : : "r"(place + k), "l"(piece), "l"(policy) : "memory");
       else
         asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" : : "r"(place + k), "l"(piece) : "memory");
@@ -178,16 +204,17 @@ __device__ __forceinline__ void fs_store(T* p, const Vec<T, N>& v) {
   }
 }
 )"},
-    {"fs_put", R"(// The same to global memory, each piece by one instruction: what a compiler stores by itself it may take apart.
+    {"fs_put", R"(// The same to global memory, a piece of up to 16 bytes by one instruction: what a compiler stores by itself it may take apart.
 template <int W, class T, int N>
 __device__ __forceinline__ void fs_put(T* p, const Vec<T, N>& v) {
-  if constexpr (W * sizeof(T) < 4) return fs_store<W>(p, v);
+  constexpr int kPiece = W * sizeof(T) > 16 ? 16 / sizeof(T) : W, kBytes = kPiece * sizeof(T);
+  if constexpr (kBytes < 4) return fs_store<W>(p, v);
 #pragma unroll
-  for (int k = 0; k < N; k += W) {
+  for (int k = 0; k < N; k += kPiece) {
     const unsigned* w = reinterpret_cast<const unsigned*>(v.at + k);
-    if constexpr (W * sizeof(T) == 16) asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" : : "l"(p + k), "r"(w[0]), "r"(w[1]), "r"(w[2]), "r"(w[3]) : "memory");
-    else if constexpr (W * sizeof(T) == 8) asm volatile("st.global.v2.b32 [%0], {%1, %2};" : : "l"(p + k), "r"(w[0]), "r"(w[1]) : "memory");
-    else if constexpr (W * sizeof(T) == 4) asm volatile("st.global.b32 [%0], %1;" : : "l"(p + k), "r"(w[0]) : "memory");
+    if constexpr (kBytes == 16) asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" : : "l"(p + k), "r"(w[0]), "r"(w[1]), "r"(w[2]), "r"(w[3]) : "memory");
+    if constexpr (kBytes == 8) asm volatile("st.global.v2.b32 [%0], {%1, %2};" : : "l"(p + k), "r"(w[0]), "r"(w[1]) : "memory");
+    if constexpr (kBytes == 4) asm volatile("st.global.b32 [%0], %1;" : : "l"(p + k), "r"(w[0]) : "memory");
   }
 }
 )"},

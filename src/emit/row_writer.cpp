@@ -227,9 +227,12 @@ class RowWriter : NodeWriter {
 
   std::string copy_text(NodeId id) const {
     const Node& n = part_.nodes[id];
-    const bool once = in_lane_[id.index] && is_streamed(n.buffer, part_.vector);
-    return "fs_copy_ahead" + std::string(once ? "<true>" : "") + "(&" + ahead_place(id) + ", (const " + loaded_type(id) + " *)(" +
-           address(n.buffer, without_lane(n.index)) + "));";
+    const CacheHint hint = in_lane_[id.index] ? kernel_.buffers[n.buffer].cache : CacheHint::kUsual;
+    return "fs_copy_ahead" +
+           std::string(hint == CacheHint::kOnce   ? "<fs_once>"
+                       : hint == CacheHint::kKept ? "<fs_kept>"
+                                                  : "") +
+           "(&" + ahead_place(id) + ", (const " + loaded_type(id) + " *)(" + address(n.buffer, without_lane(n.index)) + "));";
   }
 
   void take_ahead() {

@@ -12,6 +12,13 @@
 
 namespace fusec {
 
+// What the L2 cache is told of a buffer's lines.
+enum class CacheHint : uint8_t {
+  kUsual,
+  kOnce,  // touched once and by no later launch: others had better be kept
+  kKept,  // read, while more is written than the cache holds: written lines had better leave
+};
+
 // Memory that a kernel reads or writes through one pointer parameter.
 struct Buffer {
   KernelArg arg;
@@ -19,7 +26,7 @@ struct Buffer {
   std::string value;  // the graph's name for what lies there
   bool read = false, written = false;
   bool may_overlap = false;  // another parameter may point to the same memory (in-place updates)
-  bool streamed = false;     // touched once and by no later launch: the L2 cache had better keep other lines
+  CacheHint cache = CacheHint::kUsual;
   int64_t shared_elems = 0;  // > 0: no parameter, but so many elements in the shared memory of a kernel of phases
 };
 

@@ -85,7 +85,7 @@ class Lowering {
     for (size_t s = 0; s < count; ++s)
       lower_segment(static_cast<uint32_t>(s), s < segmentation_.segments.size() ? segmentation_.segments[s] : Segment{});
     if (options_.phases) join_phases(graph_, target_, program_, kernels_, copies_);
-    mark_streams(program_, graph_.symbols, target_, kernels_);
+    mark_streams(program_, graph_, target_, kernels_);
     // From here on kernels and workspace are what they will be.
     for (const Kernel& kernel : kernels_) program_.launches.push_back(launch_of(graph_, kernel));
     for (Launch& copy : copies_) program_.launches.push_back(std::move(copy));

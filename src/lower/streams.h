@@ -1,4 +1,5 @@
-// What passes through a kernel once need not stay in the L2 cache, where a later launch looks for what was stored between them.
+// What the L2 cache should keep. What passes through a kernel once need not stay there while a later launch looks for what was stored
+// between them. Where a kernel moves more than the cache holds, what it reads should: then written lines leave early and in order.
 #pragma once
 
 #include <vector>
@@ -9,7 +10,7 @@
 
 namespace fusec {
 
-// Sets Buffer::streamed while values in workspace wait for a later launch that the L2 cache can hold, of typical sizes.
-void mark_streams(const Program& program, const Symbols& symbols, const Target& target, std::vector<Kernel>& kernels);
+// Sets Buffer::cache, for typical sizes: kOnce while values that the cache can hold wait in workspace for a later launch.
+void mark_streams(const Program& program, const Graph& graph, const Target& target, std::vector<Kernel>& kernels);
 
 }  // namespace fusec

@@ -23,7 +23,7 @@ TEST_CASE("a large tensor moves in 16-byte vectors, without a tail where none is
   const Program p = lowered(chain("[1048576]"));
   REQUIRE(p.launches.size() == 1);
   CHECK(has(p, "fs_load<8, 8>(x_in"));
-  CHECK(has(p, "fs_store<8>(y_out"));
+  CHECK(has(p, "fs_put<8>(y_out"));
   CHECK_FALSE(has(p, "whole"));
   CHECK_FALSE(has(p, "return;\n  const unsigned"));
 }

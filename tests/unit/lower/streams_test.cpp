@@ -23,8 +23,8 @@ std::string scaled(int rows, const std::string& more = "", const std::string& ou
 TEST_CASE("inputs and outputs that are touched once do not drive out what waits in workspace") {
   const Program p = lowered(scaled(4096));
   REQUIRE(p.launches.size() == 3);
-  CHECK(has(p, "fs_copy_ahead<true>(&x_x_ahead"));
-  CHECK(has(p, "fs_copy_ahead<true>(&y_x_ahead"));
+  CHECK(has(p, "fs_copy_ahead<fs_once>(&x_x_ahead"));
+  CHECK(has(p, "fs_copy_ahead<fs_once>(&y_x_ahead"));
   CHECK(has(p, "fs_store<8>(s_out"));
   CHECK(has(p, "fs_load_once<8>(s_work"));  // for the last time
   CHECK(has(p, "fs_store_once(z_out"));
@@ -34,14 +34,46 @@ TEST_CASE("nothing of the kind where the L2 cache holds everything, or far too l
   for (int rows : {256, 16384}) {
     const Program p = lowered(scaled(rows));
     CHECK(p.launches.size() == 3);
-    CHECK_FALSE(has(p, "_once"));
-    CHECK_FALSE(has(p, "fs_copy_ahead<true>"));
+    CHECK_FALSE(has(p, "_once<"));
+    CHECK_FALSE(has(p, "_once("));
+    CHECK_FALSE(has(p, "fs_copy_ahead<fs_once>"));
   }
 }
 
 TEST_CASE("inputs that a later launch reads again stay") {
   const Program p = lowered(scaled(4096, R"(, {"op": "mul", "in": ["z", "y"], "out": "w"})", R"(["w"])"));
   CHECK(p.launches.size() == 3);
-  CHECK_FALSE(has(p, "_once"));
-  CHECK_FALSE(has(p, "fs_copy_ahead<true>"));
+  CHECK_FALSE(has(p, "_once<"));
+  CHECK_FALSE(has(p, "_once("));
+  CHECK_FALSE(has(p, "fs_copy_ahead<fs_once>"));
+}
+
+namespace {
+
+std::string doubled(const std::string& size, const std::string& ops, const std::string& outputs, const std::string& inputs = "") {
+  return R"({"version": 1, "name": "g", "inputs": [{"name": "x", "dtype": "f32", "shape": [)" + size + "]}" + inputs + R"(], "ops": [)" +
+         ops + R"(], "outputs": )" + outputs + "}";
+}
+
+}  // namespace
+
+TEST_CASE("what is read stays in the L2 cache while more is written than it holds") {
+  const std::string ops = R"({"op": "mul", "in": ["x", 2], "out": "y"})";
+  CHECK(has(lowered(doubled("4096, 8192", ops, R"(["y"])")), "fs_load_kept<"));
+  CHECK_FALSE(has(lowered(doubled("512, 8192", ops, R"(["y"])")), "fs_load_kept<"));                            // all of it fits
+  CHECK_FALSE(has(lowered(doubled("4096, 8192", ops, R"([{"value": "y", "alias": "x"}])")), "fs_load_kept<"));  // may be written meanwhile
+  CHECK_FALSE(has(lowered(doubled("4096, 8192", R"({"op": "sum", "in": ["x"], "dims": [1], "out": "y"})", R"(["y"])")), "fs_load_kept<"));
+  CHECK(has(lowered(doubled("\"N\", 8192", ops, R"(["y"])").insert(1, R"("dims": {"N": {"size": 4096, "dynamic": true}}, )")),
+            "fs_load_kept<"));
+}
+
+TEST_CASE("targets of updates are what the L2 cache keeps, and guarded loads are the compiler's own") {
+  CHECK_FALSE(
+      has(lowered(doubled("4096, 8192", R"({"op": "full", "out": "z", "shape": [16777216], "dtype": "f32", "value": 0},
+    {"op": "reshape", "in": ["x"], "shape": [33554432], "out": "v"}, {"op": "scatter", "in": ["z", "at", "v"], "dim": 0, "accumulate": "add", "out": "y"})",
+                          R"(["y"])", R"(, {"name": "at", "dtype": "i32", "shape": [33554432], "init": {"randint": [0, 16777216]}})")),
+          "fs_load_kept<"));
+  CHECK_FALSE(has(
+      lowered(doubled("4096, 8192", R"({"op": "pad", "in": ["x"], "low": [0, 64], "high": [0, 0], "value": 0, "out": "y"})", R"(["y"])")),
+      "fs_load_kept<"));
 }
