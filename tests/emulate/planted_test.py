@@ -105,7 +105,7 @@ FAULTS = {
     "a result at another position": (MADE_OF_RESULTS, r"b_in\[", "b_in[i0 > 0 ? 0 : ", ["differ"]),
     "a lane whose update is lost": (WARP, r"if \(after != 0\) v = join\(v, other\);", "if (after > 1u << 31) v = join(v, other);", ["differ"]),
     "lanes that update for others again": (WARP, r"if \(before == 0\) update", "update", ["differ"]),
-    "a copy that nothing cleared": (REPLICAS, r"y_copies_out\[.*\] = 0;|fs_store<\d+>\(y_copies_out.*;", "", ["differ"]),
+    "a copy that nothing cleared": (REPLICAS, r"y_copies_out\[.*\] = 0;|fs_(?:store|put)<\d+>\(y_copies_out.*;", "", ["differ"]),
     "a copy that the target misses": (REPLICAS, r"% 16", "% 17", ["AddressSanitizer", "differ"]),
     "a changed input": (SUBTRACT, r"(const float a_x = .*)", r"\1 const_cast<float *>(a_in)[i0] = 0;", ["input a was changed"]),
     "a launch too small": (SUBTRACT, r"<<<(\d+), (\d+), 0", r"<<<\1 - 1, \2, 0", ["nothing wrote"]),
