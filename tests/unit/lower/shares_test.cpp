@@ -73,3 +73,14 @@ TEST_CASE("copies ahead want a GPU that has them, and rows enough") {
   CHECK_FALSE(has(text(4096, "sm_75"), "fs_copy_ahead"));
   CHECK_FALSE(has(text(264, "sm_90"), "fs_copy_ahead"));
 }
+
+TEST_CASE("a variance of short rows is a warp's work") {
+  auto text = [](const std::string& op) {
+    return lowered(graph(matrix("x", "4096", 768, "bf16"),
+                         R"({"op": "cast", "in": ["x"], "dtype": "f32", "out": "t"}, )" + op +
+                             R"(, {"op": "cast", "in": ["n"], "dtype": "bf16", "out": "y"})",
+                         R"(["y"])"));
+  };
+  CHECK(has(text(R"({"op": "layer_norm", "in": ["t"], "dims": [1], "out": "n"})"), "threadIdx.x / 32"));
+  CHECK(has(text(R"({"op": "softmax", "in": ["t"], "dim": 1, "out": "n"})"), "threadIdx.x / 64"));
+}
