@@ -577,8 +577,8 @@ void NodeWriter::write_lanes(const Scope& scope, const std::vector<const Store*>
     const std::string to = address(s.buffer, without_lane(s.index));
     const bool updates = s.update && s.accumulate != Accumulate::kNone;
     // (the assembly of fs_put keeps loads of later rows behind it)
-    const bool whole = !part_.sweep && kernel_.buffers[s.buffer].shared_elems == 0;
-    const std::string name = updates ? "fs_atomic_add_all" : s.update ? "fs_store_one_of" : whole ? "fs_put" : "fs_store";
+    const bool put = !part_.sweep && kernel_.buffers[s.buffer].shared_elems == 0;
+    const std::string name = updates ? "fs_atomic_add_all" : s.update ? "fs_store_one_of" : put ? "fs_put" : "fs_store";
     const bool once = !s.update && is_streamed(s.buffer, access_width(s));
     const std::string store =
         (once ? "fs_store_once(" : name + "<" + std::to_string(access_width(s)) + ">(") + to + ", " + results[k] + ");";

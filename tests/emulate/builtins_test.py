@@ -58,6 +58,13 @@ FLAGS = "__device__ unsigned ticket;\n__device__ int flags[3];"
 LAST_BARRIER = """asm volatile("barrier.cluster.arrive.release.aligned;\\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");"""
 
 CASES = {
+    "stores of one, two and four words": Case(
+        """asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" : : "l"(out), "r"(1u), "r"(2u), "r"(3u), "r"(4u) : "memory");
+           asm volatile("st.global.v2.b32 [%0], {%1, %2};" : : "l"(out + 4), "r"(5u), "r"(6u) : "memory");
+           asm volatile("st.global.b32 [%0], %1;" : : "l"(out + 6), "r"(7u) : "memory");""",
+        [1, 2, 3, 4, 5, 6, 7], threads=1),
+    "a store of four words between two of them": Case(
+        """asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" : : "l"(out + 1), "r"(1u), "r"(2u), "r"(3u), "r"(4u) : "memory");""", "misaligned", threads=1, launch=8),
     "shfl": Case(f"out[threadIdx.x] = __shfl_sync({FULL}, (int)threadIdx.x * 3, 5, 8);", [(lane // 8 * 8 + 5) * 3 for lane in LANES]),
     "shfl_up": Case(f"out[threadIdx.x] = __shfl_up_sync({FULL}, (int)threadIdx.x, 3, 16);", [lane - 3 if lane % 16 >= 3 else lane for lane in LANES]),
     "shfl_down": Case(f"out[threadIdx.x] = __shfl_down_sync({FULL}, (int)threadIdx.x, 3, 16);", [lane + 3 if lane % 16 < 13 else lane for lane in LANES]),

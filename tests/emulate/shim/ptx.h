@@ -8,15 +8,15 @@ namespace emu::ptx {
 
 template <class P>
 inline __attribute__((always_inline)) void st_global_v4_b32(P* p, unsigned a, unsigned b, unsigned c, unsigned d) {
-  *reinterpret_cast<uint4*>(p) = {a, b, c, d};
+  *emu::reinterpret<uint4*>(p) = {a, b, c, d};
 }
 template <class P>
 inline __attribute__((always_inline)) void st_global_v2_b32(P* p, unsigned a, unsigned b) {
-  *reinterpret_cast<uint2*>(p) = {a, b};
+  *emu::reinterpret<uint2*>(p) = {a, b};
 }
 template <class P>
 inline __attribute__((always_inline)) void st_global_b32(P* p, unsigned a) {
-  *reinterpret_cast<unsigned*>(p) = a;
+  *emu::reinterpret<unsigned*>(p) = a;
 }
 
 inline void barrier_cluster_arrive_release_aligned_and_barrier_cluster_wait_acquire_aligned() { emu_group_barrier(); }
