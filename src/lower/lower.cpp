@@ -1,7 +1,6 @@
 #include "lower/lower.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <set>
 
@@ -10,7 +9,6 @@
 #include "lower/coarse.h"
 #include "lower/columns.h"
 #include "lower/launch.h"
-#include "lower/lists.h"
 #include "lower/lowering.h"
 #include "lower/online.h"
 #include "lower/phases.h"

@@ -52,13 +52,11 @@ inline bool is_stage(OpKind kind) {
 class Lowering {
  public:
   Lowering(const Graph& graph, const Segmentation& segmentation, const Target& target, const LowerOptions& options);
-
   Lowered run();
 
  private:
   // Outside of its lifetime a buffer's place belongs to others.
   void check_lifetimes() const;
-
   void lower_segment(uint32_t id, const Segment& segment);
 
   // Stores values: in as few kernels as can hold them, else the reductions before first, whose results alone are stored in between.
@@ -72,9 +70,7 @@ class Lowering {
 
   // Where rows are too wide for one block to keep the states of all their columns: the reductions of rows come first.
   bool settle_rows_before_columns(uint32_t id, const Segment& segment, IdVec<ValueId, bool>& computed, std::vector<Destination>& wanted);
-
   static std::vector<ValueId> values_of(const std::vector<Destination>& places);
-
   std::vector<OpId> reductions_before(const IdVec<ValueId, bool>& computed, const std::vector<Destination>& wanted) const;
 
   // The ops that a segment still evaluates on the way to the wanted values, operands first.
@@ -89,9 +85,7 @@ class Lowering {
   // --- stages: ops whose result is in memory before anything reads it
 
   void lower_stage(uint32_t id, const Segment& segment, IdVec<ValueId, bool>& computed, OpId op, std::vector<Destination>& wanted);
-
   void lower_line_stage(uint32_t id, IdVec<ValueId, bool>& computed, OpId op, std::vector<Destination>& wanted);
-
   bool is_computed(const IdVec<ValueId, bool>& computed, OpId op) const;
 
   // Counters are cleared, then one kernel sorts, and stores what it can make of its results at their own positions.
@@ -108,9 +102,7 @@ class Lowering {
 
   // The value of the same elements in the same order that reshapes make this one of; itself where a place for it has other strides.
   ValueId before_reshapes(const IdVec<ValueId, bool>& computed, ValueId v, const std::vector<Destination>& wanted) const;
-
   void settle_line(IdVec<ValueId, bool>& computed, OpId op, const Followed& followed) const;
-
   Size chunk_totals_bytes(OpId op, const ScanChunks& chunks) const;
 
   // A value that two kernels, or one twice, are to read: stored first, where that costs less than to compute it again.
@@ -130,7 +122,6 @@ class Lowering {
 
   // What it starts from is stored where the result is to be, unless it lies there already; then the updates.
   void lower_scatter_stage(uint32_t id, const Segment& segment, IdVec<ValueId, bool>& computed, OpId op, std::vector<Destination>& wanted);
-
   BufferId add_target(OpId op, const Destination& to, bool read, Draft& draft) const;
 
   // Copies of the target are cleared and updated; then it takes what they have collected.
@@ -141,9 +132,7 @@ class Lowering {
 
   // The lists; what reads their sums comes with the values still wanted.
   void lower_listed(uint32_t id, const IdVec<ValueId, bool>& computed, OpId op);
-
   ListPlace list_place(OpId op, Draft& draft, bool written) const;
-
   Destination scatter_destination(uint32_t id, const Segment& segment, OpId op, const std::vector<Destination>& wanted);
 
   // An output of its own, best the one that lies over an input; else where the scatter lies that alone goes on from here.
@@ -151,9 +140,7 @@ class Lowering {
 
   // True if the output lies over x and nothing else needs x from then on.
   bool updates_in_place(uint32_t id, const Segment& segment, OpId op, const Destination& to) const;
-
   KernelInput input_for(uint32_t id, const IdVec<ValueId, bool>& computed, Draft& draft, const std::vector<Destination>& wanted);
-
   CheckPlace check_place(OpId op, Draft& draft);
 
   // Reductions over the leading dims that one pass over the rows of their operands can serve beside what is stored of these rows. What
@@ -164,15 +151,12 @@ class Lowering {
   // and nothing done, when a reduction is refused.
   bool lower_fused(uint32_t id, const IdVec<ValueId, bool>& computed, const std::vector<Destination>& wanted, bool alone,
                    const std::map<OpId, Partial>& partials = {});
-
   std::vector<Kernel> schedule_parts_by_rows(const RowParts& rows, const Kernel& kernel,
                                              const std::function<KernelArg(const Size&)>& scratch);
-
   static bool reads_for_deviations(const Kernel& kernel);
 
   // What may overwrite an input waits until the row has been read.
   void keep_order(Kernel& kernel) const;
-
   void add_kernel(Kernel kernel);
 
   // Values that segment `id` stores.
@@ -180,7 +164,6 @@ class Lowering {
 
   // Each place that needs one of the values, which segment `id` stores.
   std::vector<Destination> destinations_of(uint32_t id, const std::vector<ValueId>& values);
-
   KernelArg new_workspace(const Size& bytes, uint32_t first, uint32_t last);
 
   // In-place updates: where the old value is still needed, elsewhere or at another index, the new one goes to a temporary and is
