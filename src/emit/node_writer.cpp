@@ -202,7 +202,8 @@ std::string NodeWriter::whole_load(const Node& n, int width) const {
   if (is_streamed(n.buffer, width)) return "fs_load_once<" + lanes + ">(" + from + ")";
   const Buffer& buffer = kernel_.buffers[n.buffer];
   // (a compiler predicates its own loads, but not those in assembly)
-  const bool kept = buffer.cache == CacheHint::kKept && width * bytes_of(buffer.dtype) >= 8 && n.guard.empty() && !part_.has_tail;
+  const bool always = n.guard.empty() && !part_.has_tail && (!skewed() || n.reads_past_row);
+  const bool kept = always && buffer.cache == CacheHint::kKept && width * bytes_of(buffer.dtype) >= 8;
   return (kept ? "fs_load_kept<" : "fs_load<") + lanes + ", " + std::to_string(width) + ">(" + from + ")";
 }
 

@@ -70,7 +70,8 @@ class Maker:
         for d in order:
             out[d] = 0 if self.r.random() < 0.15 else step
             step *= s[d] + self.r.choice([0, 0, 0, 1, 8]) if s[d] else 1
-        return out
+        span = 1 + sum((n - 1) * k for n, k in zip(s, out) if n)
+        return out if span <= 20 * LIMIT else [k and math.prod(s[d + 1:]) for d, k in enumerate(out)]
 
     def literal(self, t):
         if t == "bool": return self.r.random() < 0.5

@@ -77,3 +77,16 @@ TEST_CASE("targets of updates are what the L2 cache keeps, and guarded loads are
       lowered(doubled("4096, 8192", R"({"op": "pad", "in": ["x"], "low": [0, 64], "high": [0, 0], "value": 0, "out": "y"})", R"(["y"])")),
       "fs_load_kept<"));
 }
+
+TEST_CASE("loads that depend on something are the compiler's own, in rows of odd lengths and where rows are updated in place") {
+  auto normed = [](const std::string& shape, const std::string& outputs) {
+    return lowered(R"({"version": 1, "name": "g", "inputs": [{"name": "x", "dtype": "bf16", "shape": [)" + shape +
+                   R"(]}, {"name": "z", "dtype": "bf16", "shape": [)" + shape + R"(]}], "ops": [
+      {"op": "mul", "in": ["x", "z"], "out": "p"}, {"op": "softmax", "in": ["p"], "dim": 1, "out": "y"}], "outputs": )" +
+                   outputs + "}");
+  };
+  CHECK(has(normed("8192, 5003", R"(["y"])"), "fs_load_kept<"));
+  CHECK_FALSE(has(normed("8191, 5003", R"(["y"])"), "fs_load_kept<"));  // vectors past the last row would leave the tensor
+  CHECK(has(normed("8192, 4096", R"(["y"])"), "fs_load_kept<"));
+  CHECK_FALSE(has(normed("8192, 5000", R"([{"value": "y", "alias": "x"}])"), "fs_load_kept<"));
+}
