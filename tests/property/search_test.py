@@ -12,7 +12,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 WRONG = """#!/usr/bin/env python3
 import pathlib, re, subprocess, sys
 code = subprocess.run([{fusec!r}, *sys.argv[1:]]).returncode
-if sys.argv[1] == "compile" and "-o" in sys.argv:
+if "compile" in sys.argv[1:3] and "-o" in sys.argv:
     for file in pathlib.Path(sys.argv[sys.argv.index("-o") + 1]).glob("*.cu"):
         file.write_text(re.sub(r" - ([^;]*;  // \\w+ = sub)", r" + \\1", file.read_text()))
 sys.exit(code)
