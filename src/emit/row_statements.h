@@ -47,6 +47,11 @@ class RowWriter : NodeWriter {
   void write_row_dims();
   void write_member();
 
+  // The part of the row's positions that is this block's.
+  void write_chunk();
+
+  // --- rows in turns
+
   // A block takes rows in turns. The states of columns live longer than a row.
   void open_rows();
   void declare_columns();
@@ -77,8 +82,7 @@ class RowWriter : NodeWriter {
   void merge_groups();
   std::string column_state(size_t c) const { return names_of_columns_[c] + "[u]" + (part_.lane.valid() ? "[lane]" : ""); }
 
-  // The part of the row's positions that is this block's.
-  void write_chunk();
+  // --- sweeps
 
   // What is loaded may be written by another thread.
   bool overlaps() const;
@@ -89,8 +93,6 @@ class RowWriter : NodeWriter {
 
   // The lanes of a vector that lie in its row. `head`: it may start before the row, `tail`: it may end close to the row's end or after.
   void declare_lanes(bool known);
-
-  // --- sweeps
 
   // Kept in registers since an earlier sweep.
   bool is_known(size_t i, int q) const;

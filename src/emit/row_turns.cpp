@@ -1,5 +1,6 @@
 // Blocks that take rows in turns: sums of columns, and loads of the next row ahead.
 #include <algorithm>
+#include <functional>
 
 #include "emit/accumulator.h"
 #include "emit/row_statements.h"
@@ -52,9 +53,7 @@ void RowWriter::load_for_all_rows() {
 
 bool RowWriter::depends_on_row(size_t i) const {
   const Node& n = part_.nodes[NodeId(i)];
-  auto of_row = [&](const Index& index) {
-    return std::any_of(part_.dims.begin(), part_.dims.end(), [&](AtomId v) { return part_.space.depends_on(index, v); });
-  };
+  auto of_row = [&](const Index& index) { return fusec::depends_on_row(part_, index); };
   return of_row(n.index) || std::any_of(n.guard.begin(), n.guard.end(), of_row);
 }
 

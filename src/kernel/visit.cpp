@@ -127,6 +127,10 @@ bool rows_fill_blocks(const Part& part) {
   return rows.is_constant() && rows.value() % part.sweep->rows == 0;
 }
 
+bool depends_on_row(const Part& part, const Index& index) {
+  return std::any_of(part.dims.begin(), part.dims.end(), [&](AtomId v) { return part.space.depends_on(index, v); });
+}
+
 int64_t positions_of_block(const Sweep& sweep, int64_t positions) {
   const int64_t even = (positions + sweep.split - 1) / sweep.split, unit = sweep.blocks > 0 ? sweep.group : std::min(sweep.group, 32);
   return (even + unit - 1) / unit * unit;

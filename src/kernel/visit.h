@@ -77,6 +77,9 @@ std::vector<int> phases(const Part& part);
 // The sweep that feeds an accumulator. `phase` as phases gives it.
 int sweep_of(const Accumulator& accumulator, const std::vector<int>& phase);
 
+// True if rows read or write different elements.
+bool depends_on_row(const Part& part, const Index& index);
+
 // True where every group of threads is known to have a row of its own.
 bool rows_fill_blocks(const Part& part);
 

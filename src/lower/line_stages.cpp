@@ -3,13 +3,10 @@
 #include <set>
 
 #include "graph/updates.h"
-#include "lower/line_values.h"
 #include "lower/lines.h"
 #include "lower/lowering.h"
 #include "lower/radix.h"
-#include "lower/scatter.h"
 #include "lower/schedule.h"
-#include "support/check.h"
 
 namespace fusec {
 

@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "lower/columns.h"
 #include "lower/kernel_input.h"
 #include "lower/lines.h"
 #include "lower/lower.h"

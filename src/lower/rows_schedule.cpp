@@ -169,14 +169,9 @@ Traffic traffic(const Part& part) {
   return t;
 }
 
-// True if rows read different elements.
-bool by_row(const Part& part, const Node& load) {
-  return std::any_of(part.dims.begin(), part.dims.end(), [&](AtomId v) { return part.space.depends_on(load.index, v); });
-}
-
 // True if copies to shared memory can bring it: a thread its vector of a load along the row, a warp the number of the whole row.
 bool can_be_copied(const Part& part, const Node& n, bool along) {
-  if (n.kind != Node::kLoad || !n.in.empty() || !n.guard.empty() || !by_row(part, n)) return false;
+  if (n.kind != Node::kLoad || !n.in.empty() || !n.guard.empty() || !depends_on_row(part, n.index)) return false;
   int64_t bytes = bytes_of(n.dtype);
   if (along && part.lane.valid()) {
     const bool whole = n.index.coefficient(part.lane).is(1) && !inside_atom(part.space, n.index, part.lane) &&
@@ -207,7 +202,7 @@ int64_t loaded_bytes_of_step(const Part& part, bool ahead) {
   for (size_t i = 0; i < part.nodes.size(); ++i) {
     const Node& n = part.nodes[NodeId(i)];
     if (n.kind != Node::kLoad || !along[i]) continue;
-    bytes += std::max<int64_t>(4, bytes_of_load(part, n)) * (ahead && by_row(part, n) ? 2 : 1);
+    bytes += std::max<int64_t>(4, bytes_of_load(part, n)) * (ahead && depends_on_row(part, n.index) ? 2 : 1);
   }
   return bytes;
 }

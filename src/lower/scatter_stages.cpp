@@ -5,10 +5,8 @@
 #include "graph/updates.h"
 #include "lower/lists.h"
 #include "lower/lowering.h"
-#include "lower/pointwise.h"
 #include "lower/replicas.h"
 #include "lower/scatter.h"
-#include "support/check.h"
 
 namespace fusec {
 

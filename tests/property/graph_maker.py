@@ -353,7 +353,6 @@ class Maker:
             y = self.summable((y, wide, s))[0]
         if d and self.r.random() < 0.4: self.emit("sum", [y], wide, [n], dims=[0])
         if self.r.random() < 0.4: self.norm((y, wide, s))
-        return True
 
     def kinds(self):
         """What may be made next, with weights."""

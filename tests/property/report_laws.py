@@ -67,7 +67,6 @@ class Rewritten:
                 narrow[v] = widest
         return {v for v in narrow if self.dtypes[v] in data.FLOATS}
 
-
     def made_of_overwritten(self):
         """Values that later kernels cannot make again without an anchor: they come from an input that an output is written over."""
         found = set(self.overwritten)

@@ -142,8 +142,8 @@ inline long long clock64() { return 0; }
 
 #include "atomics.h"
 #include "device_math.h"
-#include "vectors.h"
 #include "ptx.h"
+#include "vectors.h"
 #include "warp.h"
 // After the functions above, which they use.
 #include "cooperative_groups.h"

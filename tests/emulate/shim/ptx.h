@@ -2,6 +2,8 @@
 // emu::ptx::NAME(outputs…, inputs…), '.' and ':' as '_'; several instructions are joined by '_and_'.
 #pragma once
 
+#include "vectors.h"
+
 inline __attribute__((always_inline)) unsigned long long __cvta_generic_to_shared(const void* p) { return emu_shared_address(p); }
 
 namespace emu::ptx {
