@@ -804,8 +804,8 @@ __device__ __forceinline__ void fs_clear_table(T* table, unsigned size, T start)
 )"},
     {"fs_add_shared",
      R"(// *p += v in shared memory, which has an operation for 32-bit integers only: 64 bits are two words and a carry. Where a thread's own updates
-// meet (`try_warp`) it looks whether its whole warp does, and can add a float once.
-template <class T>
+// meet (`try_warp`) it looks whether its whole warp does, or every W-th lane of it, and can add a float once.
+template <int W = 1, class T>
 __device__ __forceinline__ void fs_add_shared(T* p, T v, unsigned place, bool try_warp) {
   if constexpr ((T)0.5 == (T)0 && sizeof(T) == 8) {
     unsigned* words = (unsigned*)p;
@@ -817,15 +817,34 @@ __device__ __forceinline__ void fs_add_shared(T* p, T v, unsigned place, bool tr
   } else {
     if (try_warp) {
       const unsigned active = __activemask();
-      if (active == ~0u && __all_sync(active, place == __shfl_sync(active, place, 0))) {
+      const int lane = threadIdx.x % 32;
+      if (active == ~0u && __all_sync(active, place == __shfl_sync(active, place, W == 1 ? 0 : lane % W))) {
 #pragma unroll
-        for (int step = 16; step > 0; step /= 2) v += __shfl_xor_sync(~0u, v, step);
-        if (threadIdx.x % 32 == 0) atomicAdd(p, v);
+        for (int step = 16; W == 1 && step > 0; step /= 2) v += __shfl_xor_sync(~0u, v, step);
+#pragma unroll
+        for (int step = W; W > 1 && step < 32; step *= 2) {
+          const T other = __shfl_down_sync(~0u, v, step);
+          if (lane + step < 32) v += other;
+        }
+        if (lane < W) atomicAdd(p, v);
         return;
       }
     }
     atomicAdd(p, v);
   }
+}
+)"},
+    {"fs_add_crowded",
+     R"(// The same; where lanes of the warp meet in several places, it adds once in each. `crowded` is found out where `look` is set.
+template <class T>
+__device__ __forceinline__ void fs_add_crowded(T* p, T v, unsigned place, bool try_warp, bool look, bool& crowded) {
+  constexpr int kMany = 4;  // lanes that meet others
+  if (look) {
+    const unsigned active = __activemask();
+    crowded = __popc(__ballot_sync(active, __popc(__match_any_sync(active, place)) > 1)) >= kMany;
+  }
+  if (crowded && !try_warp) fs_update_joined(place, v, [](T a, T b) { return a + b; }, [&](T sum) { atomicAdd(p, sum); });
+  else fs_add_shared(p, v, place, try_warp);
 }
 )"},
     {"fs_update_cached", R"(// Updates target[at], in the table where its place is at's or free.
@@ -964,6 +983,7 @@ __device__ __forceinline__ void fs_add_square(double& sum, double x) { sum = fma
 )"},
     {"fs_Sum", R"(template <class T>
 struct fs_Sum {
+  static constexpr bool kCommutes = true;
   T value;
   __device__ __forceinline__ void add(T x) { value += x; }
   __device__ __forceinline__ void merge(const fs_Sum& other) { value += other.value; }
@@ -971,6 +991,7 @@ struct fs_Sum {
 )"},
     {"fs_Prod", R"(template <class T>
 struct fs_Prod {
+  static constexpr bool kCommutes = true;
   T value;
   __device__ __forceinline__ void add(T x) { value *= x; }
   __device__ __forceinline__ void merge(const fs_Prod& other) { value *= other.value; }
@@ -978,6 +999,7 @@ struct fs_Prod {
 )"},
     {"fs_Max", R"(template <class T>
 struct fs_Max {
+  static constexpr bool kCommutes = true;
   T value;
   __device__ __forceinline__ void add(T x) { value = fs_maximum(value, x); }
   __device__ __forceinline__ void merge(const fs_Max& other) { add(other.value); }
@@ -985,6 +1007,7 @@ struct fs_Max {
 )"},
     {"fs_Min", R"(template <class T>
 struct fs_Min {
+  static constexpr bool kCommutes = true;
   T value;
   __device__ __forceinline__ void add(T x) { value = fs_minimum(value, x); }
   __device__ __forceinline__ void merge(const fs_Min& other) { add(other.value); }
@@ -992,6 +1015,7 @@ struct fs_Min {
 )"},
     {"fs_All", R"(template <class T>
 struct fs_All {
+  static constexpr bool kCommutes = true;
   T value;
   __device__ __forceinline__ void add(T x) { value &= x; }
   __device__ __forceinline__ void merge(const fs_All& other) { add(other.value); }
@@ -999,6 +1023,7 @@ struct fs_All {
 )"},
     {"fs_Any", R"(template <class T>
 struct fs_Any {
+  static constexpr bool kCommutes = true;
   T value;
   __device__ __forceinline__ void add(T x) { value |= x; }
   __device__ __forceinline__ void merge(const fs_Any& other) { add(other.value); }
@@ -1007,6 +1032,7 @@ struct fs_Any {
     {"fs_ArgMax", R"(// The first of the greatest; a NaN is greater than any number.
 template <class T>
 struct fs_ArgMax {
+  static constexpr bool kCommutes = true;
   T value;
   long long index;
   __device__ __forceinline__ void add(T x, long long i) {
@@ -1019,6 +1045,7 @@ struct fs_ArgMax {
     {"fs_ArgMin", R"(// The first of the least; a NaN is less than any number.
 template <class T>
 struct fs_ArgMin {
+  static constexpr bool kCommutes = true;
   T value;
   long long index;
   __device__ __forceinline__ void add(T x, long long i) {
@@ -1041,6 +1068,7 @@ __device__ __forceinline__ double fs_share(double a, double n) { return a / n; }
     {"fs_Moments", R"(// Count, mean and Σ (x - mean)², merged by Chan's update.
 template <class T>
 struct fs_Moments {
+  static constexpr bool kCommutes = false;
   T count, mean, squares;
   // Elements that are all looked at, then all taken.
   struct Round {
@@ -1069,6 +1097,7 @@ __device__ __forceinline__ double fs_log_of(double x) { return log(x); }
 // The greatest element, and the sum of exp(x - greatest).
 template <class T>
 struct fs_LogSumExp {
+  static constexpr bool kCommutes = false;
   T greatest, sum;
   // Elements that are all looked at, then all taken: relative to the greatest so far, which seldom changes.
   struct Round {
@@ -1582,6 +1611,7 @@ template <int G, class A>
 __device__ __forceinline__ A fs_merge_lanes(A a) {
 #pragma unroll
   for (int flip = 1; flip < G; flip *= 2) a.merge(fs_shuffle_xor(a, flip));
+  if constexpr (A::kCommutes) return a;  // to the bit
   return fs_shuffle(a, (int)threadIdx.x % 32 / G * G);
 }
 )"},
@@ -1592,11 +1622,18 @@ __device__ __forceinline__ void fs_share_row(A a, A* shared) {
   if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = a;
 }
 )"},
-    {"fs_collect_row", R"(// The states that the warps of G neighbouring threads share, merged.
+    {"fs_collect_row", R"(// The states that the warps of G neighbouring threads share, merged in the order of fs_merge_lanes. Cheap ones in few shuffles.
 template <int G, class A>
 __device__ __forceinline__ A fs_collect_row(const A* shared) {
-  constexpr int kWarps = G / 32;
-  return fs_merge_lanes<kWarps>(shared[threadIdx.x / G * kWarps + threadIdx.x % kWarps]);
+  constexpr int kWarps = G / 32, kEach = !A::kCommutes ? 1 : kWarps <= 8 ? kWarps : 4;
+  A a[kEach];
+#pragma unroll
+  for (int i = 0; i < kEach; ++i) a[i] = shared[threadIdx.x / G * kWarps + threadIdx.x % (kWarps / kEach) * kEach + i];
+#pragma unroll
+  for (int step = 1; step < kEach; step *= 2)
+#pragma unroll
+    for (int i = 0; i + step < kEach; i += 2 * step) a[i].merge(a[i + step]);
+  return fs_merge_lanes<kWarps / kEach>(a[0]);
 }
 )"},
     {"fs_merge_column", R"(// Merges the states of threads R apart, G of them, for N lanes; all of them get the results.

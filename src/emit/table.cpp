@@ -9,6 +9,11 @@
 
 namespace fusec {
 
+namespace {
+constexpr int64_t kLongestPeriod = 16;  // threads: half a warp
+constexpr int kApart = 16;              // copies that leave two lanes of a warp in one place at most
+}
+
 TableText::TableText(const Kernel& kernel, const Part& part, const std::string& target, const std::string& value, NameScope& scope)
     : table_(*part.table),
       store_(part.stores[0]),
@@ -21,24 +26,33 @@ TableText::TableText(const Kernel& kernel, const Part& part, const std::string& 
       name_(scope.take(table_.counts ? "counts" : "table")),
       tags_(table_.cached ? scope.take("tags") : ""),
       turn_(scope.take("turn")),
-      first_(table_.slices > 1 ? scope.take("first") : ""),
-      slot_(table_.slices > 1 ? scope.take("slot") : "") {}
+      slice_(table_.slices > 1 ? scope.take("slice") : ""),
+      slot_(table_.slices > 1 ? scope.take("slot") : ""),
+      crowded_(looks_for_crowds() ? scope.take("crowded") : "") {
+  const AtomId inner = part.dims.back();
+  const Size extent = part.space.extent(inner);
+  if (lanes_ == 1 && !table_.cached && part.dims.size() > 1 && extent.is_constant() && extent.value() <= kLongestPeriod && store_.index.coefficient(inner).is(1))
+    period_ = extent.value();
+}
 
 // Floats are added by comparing and swapping: where a warp meets in one element it should add once.
-bool TableText::is_joined() const { return !table_.counts && store_.accumulate == Accumulate::kAdd && table_.copies == 1; }
+bool TableText::is_joined() const { return !table_.counts && store_.accumulate == Accumulate::kAdd && table_.copies < kApart; }
+
+// Where copies do not keep lanes apart that meet.
+bool TableText::looks_for_crowds() const { return is_joined() && is_float(dtype_) && table_.copies == 1 && !table_.cached && lanes_ > 1; }
 
 std::string TableText::initial() const { return table_.counts ? "0u" : literal_text(neutral_update(store_.accumulate, dtype_), dtype_); }
 
 std::vector<std::string> TableText::start() const {
   std::vector<std::string> lines{"extern __shared__ __align__(16) unsigned char fs_table[];",
                                  type_ + " *" + name_ + " = (" + type_ + " *)fs_table;"};
-  if (!first_.empty())
-    lines.push_back("const unsigned " + first_ + " = blockIdx.x % " + number(table_.slices) + " * " + number(table_.range()) + ";");
+  if (!slice_.empty()) lines.push_back("const unsigned " + slice_ + " = blockIdx.x % " + number(table_.slices) + ";");
   if (table_.cached) {
     lines.push_back("unsigned *" + tags_ + " = (unsigned *)(" + name_ + " + " + number(table_.size) + ");  // whose places these are");
     lines.push_back("fs_clear_table(" + tags_ + ", " + number(table_.size) + ", ~0u);");
   }
   lines.push_back("fs_clear_table(" + name_ + ", " + number(table_.range() * table_.copies) + ", (" + type_ + ")" + initial() + ");");
+  if (!crowded_.empty()) lines.push_back("bool " + crowded_ + " = false;");
   return lines;
 }
 
@@ -68,11 +82,12 @@ std::string TableText::update(const std::string& index, const std::string& value
   const std::string meets = lanes_ > 1 ? of_lane(index, 0) + " == " + of_lane(index, lanes_ - 1) : "true";
   const bool adds = store_.accumulate == Accumulate::kAdd;
   const std::string function = table_.counts ? "atomicAdd"
-                               : is_joined() ? "fs_add_shared"
+                               : looks_for_crowds() ? "fs_add_crowded"
+                               : is_joined() ? (period_ > 1 ? "fs_add_shared<" + number(period_) + ">" : "fs_add_shared")
                                : adds        ? "fs_atomic_add"
                                              : shared_update_function(store_.accumulate);
   auto text = [&](const std::string& slot) {
-    return function + "(&" + element(slot) + ", " + (table_.counts ? "1u" : value) + (is_joined() ? ", " + slot + ", " + meets : "") + ");";
+    return function + "(&" + element(slot) + ", " + (table_.counts ? "1u" : value) + (is_joined() ? ", " + slot + ", " + meets : "") + (looks_for_crowds() ? ", lane == 0, " + crowded_ : "") + ");";
   };
   if (table_.cached) {
     const std::string pointer = "(" + type_ + " *p, " + type_ + " x";
@@ -80,8 +95,9 @@ std::string TableText::update(const std::string& index, const std::string& value
            ", [&]" + pointer + ", unsigned place) { " + function + "(p, x" + (is_joined() ? ", place, " + meets : "") + "); }, []" +
            pointer + ") { " + update_function(store_) + "(p, x); });";
   }
-  if (first_.empty()) return text(index);
-  return "if (const unsigned " + slot_ + " = (unsigned)(" + index + ") - " + first_ + "; " + slot_ + " < " + number(table_.range()) + ") " +
+  if (slice_.empty()) return text(index);
+  const std::string slices = number(table_.slices), at = "(unsigned)(" + index + ")";
+  return "if (const unsigned " + slot_ + " = " + at + " / " + slices + "; " + at + " - " + slot_ + " * " + slices + " == " + slice_ + ") " +
          text(slot_);
 }
 
@@ -97,7 +113,7 @@ std::vector<std::string> TableText::finish() const {
   return {"// What has changed goes to the target; the blocks begin at different elements.",
           "fs_finish_table<" + number(table_.copies) + ">(" + name_ + ", " + number(table_.range()) + ", " + "blockIdx.x * " + step +
               " % " + number(table_.range()) + ", (" + type_ + ")" + initial() + ", [&](unsigned slot, " + type_ + " x) { " +
-              update_function(store_) + "(&" + target_ + "[" + (first_.empty() ? "" : first_ + " + ") + "slot], " + value + "); });"};
+              update_function(store_) + "(&" + target_ + "[slot" + (slice_.empty() ? "" : " * " + number(table_.slices) + " + " + slice_) + "], " + value + "); });"};
 }
 
 }  // namespace fusec

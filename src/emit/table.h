@@ -25,6 +25,7 @@ class TableText {
  private:
   std::string element(const std::string& slot) const;
   bool is_joined() const;
+  bool looks_for_crowds() const;
   std::string initial() const;
 
   const Table& table_;
@@ -32,7 +33,8 @@ class TableText {
   int lanes_;
   int64_t teams_;
   DType dtype_;
-  std::string target_, value_, type_, name_, tags_, turn_, first_, slot_;
+  std::string target_, value_, type_, name_, tags_, turn_, slice_, slot_, crowded_;
+  int64_t period_ = 1;  // by which the places of neighbouring threads repeat where their rows are one
 };
 
 }  // namespace fusec

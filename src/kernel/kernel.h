@@ -178,7 +178,7 @@ struct Line {
 // Updates of a small target: each block applies them to a table of its own in shared memory, and that to the target at the end.
 struct Table {
   int64_t size = 0;           // elements of the target, contiguous
-  int slices = 1;             // blocks that share a table: each reads all updates and takes those of its range
+  int slices = 1;             // blocks that share a table: each reads all updates and takes those of every slices-th element
   int copies = 1;             // of each element: neighbouring threads use neighbouring copies
   bool cached = false;        // for a large target: `size` places of the table, each for the element that comes to it first
   bool counts = false;        // all updates add one constant: they are counted, in 32 bits

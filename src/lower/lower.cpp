@@ -76,8 +76,9 @@ void Lowering::lower_segment(uint32_t id, const Segment& segment) {
   for (OpId op : ops_before(computed, wanted))
     if (is_stage(graph_[op].kind) && is_computed(computed, op)) lower_stage(id, segment, computed, op, wanted);
   const bool staged = std::any_of(segment.ops.begin(), segment.ops.end(), [&](OpId op) { return is_stage(graph_[op].kind); });
-  if (!staged && (lower_columns(id, segment, computed, wanted) ||
-                  (settle_rows_before_columns(id, segment, computed, wanted) && lower_columns(id, segment, computed, wanted))))
+  if (!staged && !columns_come_apart(segment, computed, wanted) &&
+      (lower_columns(id, segment, computed, wanted) ||
+       (settle_rows_before_columns(id, segment, computed, wanted) && lower_columns(id, segment, computed, wanted))))
     wanted.clear();
   lower_values(id, computed, std::move(wanted));
   for (size_t k = first; k < kernels_.size(); ++k) protect_aliases(id, k);
@@ -267,6 +268,19 @@ bool Lowering::lower_columns(uint32_t id, const Segment& segment, const IdVec<Va
   }
   program_.workspace.resize(workspace_before);
   return false;
+}
+
+bool Lowering::columns_come_apart(const Segment& segment, const IdVec<ValueId, bool>& computed,
+                                  const std::vector<Destination>& wanted) const {
+  const ColumnPlan plan = plan_columns(graph_, segment, computed, values_of(wanted));
+  if (plan.columns.empty()) return false;
+  const Op& column = graph_[plan.columns[0]];
+  const SymbolValues typical = typical_values(graph_.symbols);
+  const int64_t elems = evaluate(element_count(graph_[column.in[0].value].shape), typical);
+  const int64_t columns = evaluate(element_count(graph_[column.out[0]].shape), typical);
+  return reads_columns_again(target_, elems / std::max<int64_t>(columns, 1), elems) &&
+         std::all_of(plan.columns.begin(), plan.columns.end(),
+                     [&](OpId op) { return reductions_before(computed, {{graph_[op].in[0].value, {}, {}}}).empty(); });
 }
 
 bool Lowering::lower_fused(uint32_t id, const IdVec<ValueId, bool>& computed, const std::vector<Destination>& wanted, bool alone,

@@ -146,6 +146,9 @@ class Lowering {
   // waits for their results comes in a second kernel. False, and nothing done, where there are none.
   bool lower_columns(uint32_t id, const Segment& segment, const IdVec<ValueId, bool>& computed, const std::vector<Destination>& wanted);
 
+  // True where the rows are so few that two kernels, the second of which finds them in the cache, are faster than one pass.
+  bool columns_come_apart(const Segment& segment, const IdVec<ValueId, bool>& computed, const std::vector<Destination>& wanted) const;
+
   // Kernels that compute the wanted values and store them: one for each part that sweeps over rows, one for all that does not. False,
   // and nothing done, when a reduction is refused.
   bool lower_fused(uint32_t id, const IdVec<ValueId, bool>& computed, const std::vector<Destination>& wanted, bool alone,

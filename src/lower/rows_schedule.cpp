@@ -14,12 +14,16 @@ namespace {
 constexpr int64_t kBytesInFlight = 64;       // that a thread should have on the way
 constexpr int64_t kHeldBytes = 128;          // that a thread may keep in registers between phases
 constexpr int64_t kHeldBytesOfLargest = 96;  // and a thread of a block of kMaxBlock
+constexpr int64_t kHeldBytesOfNarrow = 144;  // and of one of kNarrowBlock
 constexpr int64_t kKeptBytes = 128;          // of computed values, beside those
 constexpr int64_t kKeptBytesOfSkewed = 160;  // (their blocks have fewer threads)
 constexpr int64_t kDearInstructions = 8;
-constexpr int kBlock = 128, kAcrossBlock = 256, kMaxBlock = 1024;
+constexpr int kBlock = 128, kAcrossBlock = 256;
+constexpr int64_t kNarrowBlock = 256, kMaxBlock = 1024;
+constexpr int64_t kVectorBytes = 16;
 constexpr int64_t kMaxSteps = 16;
 constexpr int kMaxCluster = 8;  // (portable)
+constexpr int64_t kClusterBlock = 512;
 // Rows in shared memory: narrow blocks, so that some load while others wait for each other; wider ones where later sweeps wait for loads.
 constexpr struct {
   int threads, most;  // on a multiprocessor
@@ -36,6 +40,7 @@ constexpr int64_t kShortColumn = 1024, kLineBytes = 128;
 constexpr double kFilled = 0.9;  // of the multiprocessors, at least, before blocks share rows
 constexpr int64_t kMaxSplit = 4096;
 constexpr int64_t kThreadsWanted = 1024, kThreadsOfStreams = 1536;
+constexpr int64_t kLeastThreads = 896;  // on a multiprocessor, before a row gets more than its loads in flight need
 constexpr int kWorthSkew = 4;             // times as wide as vectors would be otherwise
 constexpr double kIdleWorth = 0.1;        // of the threads, before each does more
 constexpr int64_t kInlinePositions = 16;  // that one thread reduces alone
@@ -207,6 +212,20 @@ int64_t loaded_bytes_of_step(const Part& part, bool ahead) {
   return bytes;
 }
 
+// Few rows, each too long for the registers of one block: in those of the smallest cluster, where there are multiprocessors enough.
+bool hold_in_cluster(const Target& target, const Traffic& t, int64_t rows, int64_t positions, Sweep& sweep) {
+  if (arch_number(target) < 90) return false;
+  for (int blocks = 2; blocks <= kMaxCluster && rows * blocks <= target.multiprocessors; blocks *= 2) {
+    const int64_t steps = ceil_div(positions, blocks * kClusterBlock);
+    if (steps > kMaxSteps || steps * t.held > kHeldBytes) continue;
+    sweep.group = kClusterBlock;
+    sweep.split = blocks;
+    sweep.cluster = sweep.held = true;
+    return true;
+  }
+  return false;
+}
+
 // A row that registers cannot hold: in the shared memory of one block, or of a cluster, of which several fit on a multiprocessor.
 bool hold_in_shared_memory(const Target& target, const Traffic& t, int64_t positions, Kernel& kernel) {
   Sweep& sweep = *kernel.parts[0].sweep;
@@ -234,6 +253,7 @@ bool too_few_rows(const Part& part, const Target& target) {
   const Traffic t = traffic(part);
   if (!t.stores_along && t.sweeps == 1) return false;  // blocks can share a row
   const int64_t rows = typical(part, iterations(part)), positions = typical(part, iterations(part, part.sweep->dims));
+  if (arch_number(target) >= 90 && positions * t.held <= kMaxCluster * kClusterBlock * kHeldBytes) return false;
   return rows * 4 < target.multiprocessors && rows * positions > int64_t{1} << 18;
 }
 
@@ -313,8 +333,8 @@ void schedule_rows(const Graph& graph, const Target& target, const std::function
     // A thread takes a whole row where there are threads enough.
     while (group > 1 && positions <= kInlinePositions && rows * (group / 2) >= target.multiprocessors * kThreadsWanted) group /= 2;
   } else {
-    group = std::min<int64_t>(group, 512);
-    while (group < kMaxBlock / 2 && group < positions && rows * group < target.multiprocessors * kThreadsWanted) group *= 2;
+    group = std::min(group, t.held <= kVectorBytes ? kNarrowBlock : kMaxBlock / 2);
+    while (group < kMaxBlock / 2 && group < positions && rows * group < target.multiprocessors * kLeastThreads) group *= 2;
     // The largest blocks, two of them on each multiprocessor, where no rows need to be shared then.
     const double filled = static_cast<double>(rows) / static_cast<double>(2 * target.multiprocessors);
     if (can_split && position_count.is_constant() && positions >= 2 * kMaxBlock * in_flight && filled > kFilled && filled <= 1) {
@@ -326,25 +346,37 @@ void schedule_rows(const Graph& graph, const Target& target, const std::function
   const int64_t most = kMaxBlock / sweep.rows;
   auto fits = [&](int64_t g) {
     const int64_t bytes = ceil_div(positions, g) * t.held;
-    return ceil_div(positions, g) <= kMaxSteps && bytes <= (g * sweep.rows == kMaxBlock ? kHeldBytesOfLargest : kHeldBytes);
+    return ceil_div(positions, g) <= kMaxSteps &&
+           bytes <= (g * sweep.rows == kMaxBlock ? kHeldBytesOfLargest : g <= kNarrowBlock ? kHeldBytesOfNarrow : kHeldBytes);
   };
   int64_t holding = group;
   while (holding < most && !fits(holding)) holding *= 2;
   sweep.held = t.held > 0 && position_count.is_constant() && fits(holding);
-  if (sweep.held) group = holding;
-  else if (!sweep.across && t.held > 0 && position_count.is_constant() && hold_in_shared_memory(target, t, positions, kernel)) {
-    group = sweep.group;
-    in_flight = positions_in_flight(kBytesInFlightToShared);
+  if (sweep.held) {
+    group = holding;
+  } else if (!sweep.across && t.held > 0 && position_count.is_constant()) {
+    if (hold_in_cluster(target, t, rows, positions, sweep)) {
+      group = sweep.group;
+    } else if (hold_in_shared_memory(target, t, positions, kernel)) {
+      group = sweep.group;
+      in_flight = positions_in_flight(kBytesInFlightToShared);
+    }
+  }
+  const bool few = rows <= 2 * target.multiprocessors;
+  // Long rows, one a multiprocessor at most: by its largest block.
+  if (sweep.held && !sweep.across && !sweep.cluster && rows <= target.multiprocessors && positions >= 2 * kMaxBlock && fits(kMaxBlock))
+    group = kMaxBlock;
+  // Shifting what all rows load takes many instructions: few for each thread where the rows are few.
+  if (sweep.skew && sweep.held && few && !sweep.cluster) {
+    const int64_t wanted = t.late > 0 ? std::min<int64_t>(kMaxBlock, bit_ceil(positions)) : kAcrossBlock;
+    if (fits(wanted)) group = wanted;
   }
   // Fewer idle threads at the end of a row that is no multiple of anything.
-  while (sweep.skew && sweep.held && group > 32 && fits(group / 2) &&
+  while (sweep.skew && sweep.held && group > 32 && !few && fits(group / 2) &&
          idle_share(positions, group / 2) + kIdleWorth < idle_share(positions, group))
     group /= 2;
-  // A variance needs the mean first: for short rows a warp exchanges both without barriers (measured: layer_norm of 4096 x 768 takes
-  // 8.2 us instead of 9.0; softmax would take 7.6 instead of 7.3).
-  const bool deviates = std::any_of(sweep.accumulators.begin(), sweep.accumulators.end(),
-                                    [](const Accumulator& a) { return a.kind == Accumulator::kDeviations; });
-  if (deviates && !sweep.across && sweep.held && group == 2 * kWarp && positions <= 3 * kWarp && fits(kWarp)) group = kWarp;
+  // A warp needs no barrier.
+  if (!sweep.across && sweep.held && group == 2 * kWarp && positions <= 3 * kWarp && fits(kWarp)) group = kWarp;
   sweep.group = static_cast<int>(group);
   if (!sweep.across) sweep.rows = static_cast<int>(std::max<int64_t>(1, kBlock / group));
   kernel.block = sweep.group * sweep.rows;

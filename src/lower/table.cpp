@@ -14,9 +14,9 @@ namespace {
 constexpr int kMaxSlices = 3;               // (every update is read as often)
 constexpr int64_t kManyUpdates = 32768;     // fewer are over before a table is cleared
 constexpr int64_t kUpdatesPerBlock = 4096;  // at least, and as many as a table has elements, which it takes to add them up
-constexpr int64_t kFewestCopies = 8;
+constexpr int64_t kFewestCopies = 4;
 constexpr int64_t kCacheSize = 2048, kCacheWorth = 1 << 21;  // elements; updates, each of which costs the look into the table
-constexpr int64_t kCopiesBytes = 32 << 10;                   // of a table with copies
+constexpr int64_t kCopiesBytes = 64 << 10;                   // of a table with copies
 constexpr int64_t kBytesInFlight = 64;                       // that a thread loads at once
 
 // True if every update adds the same and a block cannot count beyond 32 bits.

@@ -16,6 +16,7 @@ uint64_t mix(uint64_t path, uint64_t step) {
 
 // Threads keep a broadcast operand's value over several of the elements that share it; this share of the repeats is computed anew.
 constexpr double kBroadcastRepeats = 1.0 / 8;
+constexpr double kShareAlone = 2;
 
 }  // namespace
 
@@ -176,9 +177,10 @@ void Evaluator::ask(ValueId v, Context context) {
 
 double kernel_us(const Evaluation& e, const Target& target, double parallel) {
   const double bytes = static_cast<double>(e.bytes_read) + static_cast<double>(e.bytes_written);
-  const double memory = bytes / (target.bandwidth_gbps * 1e3 * parallel);
+  // A multiprocessor that has the memory to itself gets more than its share of the whole rate.
+  const double memory = bytes / (target.bandwidth_gbps * 1e3 * std::min(1.0, kShareAlone * parallel));
   const double arithmetic = e.instructions / (target.instructions_per_us * parallel);
-  return std::max({memory, arithmetic, e.atomics / target.atomics_per_us}) + target.next_launch_us;
+  return std::max({memory, arithmetic, e.atomics / target.atomics_per_us}) + target.next_launch_us + target.round_trip_us;
 }
 
 }  // namespace fusec

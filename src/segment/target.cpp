@@ -24,6 +24,11 @@ constexpr struct {
 
 int arch_number(const Target& target) { return std::atoi(target.arch.c_str() + 3); }
 
+bool reads_columns_again(const Target& target, int64_t rows, int64_t elems) {
+  constexpr int64_t kMostElems = int64_t{1} << 22;
+  return rows <= 2 * target.multiprocessors && elems <= kMostElems;
+}
+
 Target target_for(const std::string& arch) {
   const size_t digits = arch.find_first_of("0123456789");
   const int number = digits == std::string::npos ? 80 : std::atoi(arch.c_str() + digits);

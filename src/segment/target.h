@@ -14,6 +14,7 @@ struct Target {
   double atomics_per_us = 6e4;         // global, L2-resident, spread
   double launch_us = 3.0;              // an empty kernel in a CUDA graph
   double next_launch_us = 0.6;         // each further one
+  double round_trip_us = 0.9;          // first loads and last stores of a kernel, while nothing else runs
   int64_t l2_bytes = 40 << 20;
   int64_t shared_bytes_per_block = 160 << 10;
   int max_params_bytes = 4096;  // kernel parameters
@@ -21,6 +22,10 @@ struct Target {
 
 // 90 for "sm_90".
 int arch_number(const Target& target);
+
+// True where two kernels, of which the second finds the rows in the cache, are faster than one that keeps the partial results of columns:
+// a kernel of columns wants few rows.
+bool reads_columns_again(const Target& target, int64_t rows, int64_t elems);
 
 // The description for an architecture name "sm_NN" or "compute_NN"; the nearest known one for others.
 Target target_for(const std::string& arch);

@@ -37,7 +37,7 @@ TEST_CASE("blocks of a cluster stop at the end of their share, though their thre
 
 TEST_CASE("blocks that take rows in turns share positions in whole groups of threads") {
   const Program p =
-      lowered(graph(matrix("x", "16", 4400),
+      lowered(graph(matrix("x", "300", 4400),
                     R"({"op": "exp", "in": ["x"], "out": "y"}, {"op": "sum", "in": ["y"], "dims": [0], "out": "s"})", R"(["y", "s"])"));
   CHECK(has(p, "* 512 + member"));
   CHECK_FALSE(has(p, "* 384 + member"));
@@ -74,13 +74,44 @@ TEST_CASE("copies ahead want a GPU that has them, and rows enough") {
   CHECK_FALSE(has(text(264, "sm_90"), "fs_copy_ahead"));
 }
 
-TEST_CASE("a variance of short rows is a warp's work") {
-  auto text = [](const std::string& op) {
-    return lowered(graph(matrix("x", "4096", 768, "bf16"),
+TEST_CASE("short rows are a warp's work, those between them a group's") {
+  auto text = [](const std::string& op, int columns) {
+    return lowered(graph(matrix("x", "4096", columns, "bf16"),
                          R"({"op": "cast", "in": ["x"], "dtype": "f32", "out": "t"}, )" + op +
                              R"(, {"op": "cast", "in": ["n"], "dtype": "bf16", "out": "y"})",
                          R"(["y"])"));
   };
-  CHECK(has(text(R"({"op": "layer_norm", "in": ["t"], "dims": [1], "out": "n"})"), "threadIdx.x / 32"));
-  CHECK(has(text(R"({"op": "softmax", "in": ["t"], "dim": 1, "out": "n"})"), "threadIdx.x / 64"));
+  const std::string layer_norm = R"({"op": "layer_norm", "in": ["t"], "dims": [1], "out": "n"})";
+  const std::string softmax = R"({"op": "softmax", "in": ["t"], "dim": 1, "out": "n"})";
+  for (const std::string& op : {layer_norm, softmax}) {
+    CHECK(has(text(op, 768), "threadIdx.x / 32"));
+    CHECK(has(text(op, 1600), "threadIdx.x / 64"));
+  }
+}
+
+TEST_CASE("few long rows stay in the registers of a cluster, or of its largest block") {
+  auto text = [](int rows, int columns, const std::string& arch) {
+    return lowered(graph(matrix("x", std::to_string(rows), columns, "bf16"),
+                         R"({"op": "cast", "in": ["x"], "dtype": "f32", "out": "t"}, {"op": "softmax", "in": ["t"], "dim": 1, "out": "n"},
+                            {"op": "cast", "in": ["n"], "dtype": "bf16", "out": "y"})",
+                         R"(["y"])"),
+                   true, arch);
+  };
+  CHECK(has(text(16, 18432, "sm_90"), "__launch_bounds__(1024)"));
+  CHECK(has(text(16, 73728, "sm_90"), "__cluster_dims__(4, 1, 1) __launch_bounds__(512)"));
+  CHECK_FALSE(has(text(16, 73728, "sm_90"), "_held"));
+  CHECK(has(text(128, 73728, "sm_90"), "_held"));  // a cluster for each would not find a multiprocessor
+  CHECK_FALSE(has(text(16, 73728, "sm_80"), "__cluster_dims__"));
+}
+
+TEST_CASE("few rows and their columns are read by a kernel each") {
+  auto keeps_partials = [](int rows) {
+    const Program p = lowered(graph(matrix("x", std::to_string(rows), 2048),
+                                    R"({"op": "sum", "in": ["x"], "dims": [1], "keepdim": true, "out": "r"},
+                                       {"op": "sub", "in": ["x", "r"], "out": "y"}, {"op": "sum", "in": ["x"], "dims": [0], "out": "c"})",
+                                    R"(["y", "c"])"));
+    return has(p, "partial_work");
+  };
+  CHECK_FALSE(keeps_partials(128));
+  CHECK(keeps_partials(4096));
 }
