@@ -45,8 +45,6 @@ def graph(dtype, targets, width, pattern):
 def graphs():
     for dtype in ("i32", "i64", "f32", "bf16"):
         for width, counts in ((1, (16, 4096, 65536, 1 << 20)), (7, (16, 4096, 1 << 20)), (64, (16, 4096, 1 << 17)), (1024, (16, 1024, 8192))):
-            if width > 1 and dtype in ("i32", "i64"):
-                continue
             for targets in counts:
                 for pattern in ("even", "equal", "sorted", "zipf"):
                     yield graph(dtype, targets, width, pattern)

@@ -276,7 +276,7 @@ std::string emit_part(const Graph& graph, const Kernel& kernel, const Part& part
   if (part.line) return emit_line(graph, kernel, part, buffers, scope, contract, indent);
   if (part.list && part.list->rest.valid()) return emit_rest(graph, kernel, part, buffers, scope, contract, indent);
   if (part.replicas) return emit_replicated(graph, kernel, part, buffers, scope, contract, indent);
-  if (part.sweep) return emit_rows(graph, kernel, part, buffers, scope, contract, indent);
+  if (part.sweep) return emit_rows(graph, kernel, part, buffers, scope, contract, indent, first_block);
   return PartWriter(graph, kernel, part, buffers, contract, scope, indent).write(first_block);
 }
 

@@ -18,7 +18,7 @@ namespace fusec {
 class RowWriter : NodeWriter {
  public:
   RowWriter(const Graph& graph, const Kernel& kernel, const Part& part, const std::vector<std::string>& buffer_names, bool contract,
-            NameScope scope, std::string indent);
+            NameScope scope, std::string indent, const std::string& first_block);
   std::string write();
 
  private:
@@ -147,6 +147,7 @@ class RowWriter : NodeWriter {
   void write_result(NodeId id);
 
   const Sweep& sweep_;
+  const std::string block_;  // the number of the block within the part
   std::vector<int> phase_;
   Size rows_, positions_;
   std::vector<std::string> names_of_accumulators_, names_of_columns_;

@@ -9,9 +9,10 @@
 namespace fusec {
 
 RowWriter::RowWriter(const Graph& graph, const Kernel& kernel, const Part& part, const std::vector<std::string>& buffer_names,
-                     bool contract, NameScope scope, std::string indent)
+                     bool contract, NameScope scope, std::string indent, const std::string& first_block)
     : NodeWriter(graph, kernel, part, buffer_names, contract, std::move(scope), std::move(indent)),
       sweep_(*part.sweep),
+      block_(first_block.empty() ? "blockIdx.x" : "(blockIdx.x - " + first_block + ")"),
       phase_(phases(part)),
       rows_(iterations(part)),
       positions_(iterations(part, sweep_.dims)) {
@@ -71,7 +72,7 @@ void RowWriter::name_accumulators() {
 
 void RowWriter::write_row_index() {
   const std::string type = index_type(), rows = number(sweep_.rows), group = number(sweep_.group);
-  std::string block = kernel_.is_phase ? turn_ : sweep_.split > 1 ? "blockIdx.x / " + number(sweep_.split) : "blockIdx.x";
+  std::string block = kernel_.is_phase ? turn_ : sweep_.split > 1 ? "blockIdx.x / " + number(sweep_.split) : block_;
   if (wide() && block != "0") block = "(long long)" + block;
   const std::string row_of_block = sweep_.rows == 1    ? ""
                                    : sweep_.across     ? "threadIdx.x % " + rows
@@ -259,8 +260,8 @@ void RowWriter::write_result(NodeId id) {
 }
 
 std::string emit_rows(const Graph& graph, const Kernel& kernel, const Part& part, const std::vector<std::string>& buffers,
-                      const NameScope& scope, bool contract, const std::string& indent) {
-  return RowWriter(graph, kernel, part, buffers, contract, scope, indent).write();
+                      const NameScope& scope, bool contract, const std::string& indent, const std::string& first_block) {
+  return RowWriter(graph, kernel, part, buffers, contract, scope, indent, first_block).write();
 }
 
 std::string emit_tickets(const Kernel& kernel) {

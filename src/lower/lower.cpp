@@ -316,7 +316,16 @@ bool Lowering::lower_fused(uint32_t id, const IdVec<ValueId, bool>& computed, co
   for (size_t k = 0; k < rows.parts.size(); ++k)
     if (!swept[k].parts[0].sweep->held) online = make_online(graph_, rows.parts[k]) || online;
   if (online) reschedule();
-  for (Kernel& one : swept) add_kernel(std::move(one));
+  const auto by_positions = std::find_if(swept.begin(), swept.end(), [](const Kernel& k) { return !k.parts[0].sweep->across; });
+  std::optional<Kernel> joined;
+  if (swept.size() > 1 && by_positions != swept.end()) {
+    const size_t workspace_after = program_.workspace.size();
+    joined = side_by_side(schedule_parts_by_rows(rows, kernel, scratch, by_positions->block));
+    program_.workspace.resize(workspace_after);
+  }
+  if (joined) add_kernel(std::move(*joined));
+  else
+    for (Kernel& one : swept) add_kernel(std::move(one));
   input.stores = std::move(pointwise);
   lower_pointwise(input, kernel);
   add_kernel(std::move(kernel));
@@ -324,15 +333,36 @@ bool Lowering::lower_fused(uint32_t id, const IdVec<ValueId, bool>& computed, co
 }
 
 std::vector<Kernel> Lowering::schedule_parts_by_rows(const RowParts& rows, const Kernel& kernel,
-                                                     const std::function<KernelArg(const Size&)>& scratch) {
+                                                     const std::function<KernelArg(const Size&)>& scratch, int across_block) {
   std::vector<Kernel> kernels;
   for (const Part& part : rows.parts) {
     kernels.push_back(kernel);
     kernels.back().parts.push_back(part);
     keep_order(kernels.back());
-    schedule_rows(graph_, target_, scratch, kernels.back());
+    schedule_rows(graph_, target_, scratch, kernels.back(), across_block);
   }
   return kernels;
+}
+
+std::optional<Kernel> Lowering::side_by_side(const std::vector<Kernel>& kernels) const {
+  constexpr int64_t kThreads = 2560;  // a multiprocessor: hardly more than run at once
+  Kernel all = kernels[0];
+  all.parts.clear();
+  int64_t blocks = 0;
+  for (const Kernel& kernel : kernels) {
+    const Part& part = kernel.parts[0];
+    const Sweep& sweep = *part.sweep;
+    const bool alone = sweep.split > 1 || !sweep.staged.empty() || kernel.dynamic_bytes > 0 || kernel.blocks_resident > 0;
+    if (alone || kernel.block != all.block || !part.grid.elems.is_constant()) return std::nullopt;
+    blocks += (part.grid.elems.value() + part.grid.per_block - 1) / part.grid.per_block;
+    all.parts.push_back(part);
+  }
+  // (what lies over an input may be written before another part has read that)
+  const bool in_place = std::any_of(all.buffers.begin(), all.buffers.end(), [&](const Buffer& b) {
+    return b.written && b.arg.kind == KernelArg::kOutput && graph_.outputs[b.arg.index].alias;
+  });
+  if (in_place || blocks * all.block > target_.multiprocessors * kThreads) return std::nullopt;
+  return all;
 }
 
 bool Lowering::reads_for_deviations(const Kernel& kernel) {

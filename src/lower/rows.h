@@ -23,8 +23,10 @@ RowParts trace_rows_with_columns(const KernelInput& input, const std::vector<OpI
 // True where the rows keep too few multiprocessors busy: reductions whose blocks share a row, one kernel each, are faster.
 bool too_few_rows(const Part& part, const Target& target);
 
-// Chooses threads, vectors and what is held, for the one part of a kernel. `scratch` as in KernelInput.
-void schedule_rows(const Graph& graph, const Target& target, const std::function<KernelArg(const Size&)>& scratch, Kernel& kernel);
+// Chooses threads, vectors and what is held, for the one part of a kernel. `scratch` as in KernelInput. `across_block`: threads of a block
+// that takes neighbouring rows, which then share no row with another block; 0 leaves both open.
+void schedule_rows(const Graph& graph, const Target& target, const std::function<KernelArg(const Size&)>& scratch, Kernel& kernel,
+                   int across_block = 0);
 
 // The same for a part with columns; false where a thread cannot keep the states of its positions.
 bool schedule_columns(const Graph& graph, const Target& target, const std::function<KernelArg(const Size&)>& scratch, Kernel& kernel);

@@ -303,7 +303,8 @@ bool schedule_columns(const Graph& graph, const Target& target, const std::funct
   return true;
 }
 
-void schedule_rows(const Graph& graph, const Target& target, const std::function<KernelArg(const Size&)>& scratch, Kernel& kernel) {
+void schedule_rows(const Graph& graph, const Target& target, const std::function<KernelArg(const Size&)>& scratch, Kernel& kernel,
+                   int across_block) {
   Part& part = kernel.parts[0];
   Sweep& sweep = *part.sweep;
   merge_dims(part, part.dims);
@@ -377,12 +378,13 @@ void schedule_rows(const Graph& graph, const Target& target, const std::function
     group /= 2;
   // A warp needs no barrier.
   if (!sweep.across && sweep.held && group == 2 * kWarp && positions <= 3 * kWarp && fits(kWarp)) group = kWarp;
+  if (sweep.across && across_block > 0) group = across_block / sweep.rows;
   sweep.group = static_cast<int>(group);
   if (!sweep.across) sweep.rows = static_cast<int>(std::max<int64_t>(1, kBlock / group));
   kernel.block = sweep.group * sweep.rows;
 
   const int64_t row_blocks = ceil_div(rows, sweep.rows);
-  if (can_split) {
+  if (can_split && !(sweep.across && across_block > 0)) {
     // Blocks share rows where there are not enough for all multiprocessors.
     const bool enough = row_blocks * kernel.block >= target.multiprocessors * 2 * kThreadsWanted || kernel.blocks_resident > 0;
     const int64_t wanted =

@@ -104,14 +104,18 @@ TEST_CASE("few long rows stay in the registers of a cluster, or of its largest b
   CHECK_FALSE(has(text(16, 73728, "sm_80"), "__cluster_dims__"));
 }
 
-TEST_CASE("few rows and their columns are read by a kernel each") {
-  auto keeps_partials = [](int rows) {
-    const Program p = lowered(graph(matrix("x", std::to_string(rows), 2048),
-                                    R"({"op": "sum", "in": ["x"], "dims": [1], "keepdim": true, "out": "r"},
-                                       {"op": "sub", "in": ["x", "r"], "out": "y"}, {"op": "sum", "in": ["x"], "dims": [0], "out": "c"})",
-                                    R"(["y", "c"])"));
-    return has(p, "partial_work");
+TEST_CASE("few rows and their columns are ranges of blocks of one kernel, unless one stores what the other reads") {
+  auto text = [](int rows, const std::string& y) {
+    return lowered(graph(matrix("x", std::to_string(rows), 2048),
+                         R"({"op": "sum", "in": ["x"], "dims": [1], "keepdim": true, "out": "r"},
+                            {"op": "sub", "in": ["x", "r"], "out": "y"}, {"op": "sum", "in": ["x"], "dims": [0], "out": "c"})",
+                         "[" + y + R"(, "c"])"));
   };
-  CHECK_FALSE(keeps_partials(128));
-  CHECK(keeps_partials(4096));
+  const Program few = text(128, R"("y")"), in_place = text(128, R"({"value": "y", "alias": "x"})"), many = text(4096, R"("y")");
+  REQUIRE(few.launches.size() == 1);
+  CHECK(few.launches[0].grid.size() == 2);
+  CHECK(has(few, "(blockIdx.x - 128)"));
+  CHECK(in_place.launches.size() > 1);
+  CHECK_FALSE(has(in_place, "(blockIdx.x - "));
+  CHECK(has(many, "partial_work"));  // of all rows that a block takes
 }
