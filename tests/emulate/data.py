@@ -89,7 +89,7 @@ def make_input(rng, tensor, init, special):
     if isinstance(init, dict) and "permutation" in init:
         rows = count // shape[-1] if count else 0
         values = [v for _ in range(rows) for v in rng.sample(range(init["permutation"]), shape[-1])]
-    elif strides == row_major(shape):
+    elif count == 0 or strides == row_major(shape):
         values = numbers(rng, dtype, init, min(count, 4099), special)
         if init != "arange":
             values = list(itertools.islice(itertools.cycle(values), count)) if count else []
