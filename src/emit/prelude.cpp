@@ -42,7 +42,8 @@ __device__ __forceinline__ Vec<T, N> fs_load_once(const T* p) {
   return v;
 }
 )"},
-    {"fs_load_kept", R"(// Reads N elements in pieces of W, to which p is aligned, of memory that nothing writes meanwhile. The L2 cache keeps their lines, so
+    {"fs_load_kept",
+     R"(// Reads N elements in pieces of W, to which p is aligned, of memory that nothing writes meanwhile. The L2 cache keeps their lines, so
 // that written ones leave it.
 template <int N, int W, class T>
 __device__ __forceinline__ Vec<T, N> fs_load_kept(const T* p) {
@@ -204,7 +205,8 @@ __device__ __forceinline__ void fs_store(T* p, const Vec<T, N>& v) {
   }
 }
 )"},
-    {"fs_put", R"(// The same to global memory, a piece of up to 16 bytes by one instruction: what a compiler stores by itself it may take apart.
+    {"fs_put",
+     R"(// The same to global memory, a piece of up to 16 bytes by one instruction: what a compiler stores by itself it may take apart.
 template <int W, class T, int N>
 __device__ __forceinline__ void fs_put(T* p, const Vec<T, N>& v) {
   constexpr int kPiece = W * sizeof(T) > 16 ? 16 / sizeof(T) : W, kBytes = kPiece * sizeof(T);
@@ -1622,7 +1624,8 @@ __device__ __forceinline__ void fs_share_row(A a, A* shared) {
   if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = a;
 }
 )"},
-    {"fs_collect_row", R"(// The states that the warps of G neighbouring threads share, merged in the order of fs_merge_lanes. Cheap ones in few shuffles.
+    {"fs_collect_row",
+     R"(// The states that the warps of G neighbouring threads share, merged in the order of fs_merge_lanes. Cheap ones in few shuffles.
 template <int G, class A>
 __device__ __forceinline__ A fs_collect_row(const A* shared) {
   constexpr int kWarps = G / 32, kEach = !A::kCommutes ? 1 : kWarps <= 8 ? kWarps : 4;

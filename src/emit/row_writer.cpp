@@ -212,8 +212,8 @@ void RowWriter::write_merges(const std::vector<size_t>& complete) {
     auto shared = [&](size_t k) { return name(k) + "_shared" + (takes_turns() ? " + turn * " + number(warps) : ""); };
     for (size_t k : complete) {
       if (shared_.insert(k).second)
-        line("__shared__ __align__(16) " + state_type(sweep_.accumulators[k]) + " " + name(k) + "_shared[" + number(takes_turns() ? 2 * warps : warps) +
-             "];");
+        line("__shared__ __align__(16) " + state_type(sweep_.accumulators[k]) + " " + name(k) + "_shared[" +
+             number(takes_turns() ? 2 * warps : warps) + "];");
       line("fs_share_row(" + name(k) + ", " + shared(k) + ");");
     }
     line("__syncthreads();");

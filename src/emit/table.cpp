@@ -12,7 +12,7 @@ namespace fusec {
 namespace {
 constexpr int64_t kLongestPeriod = 16;  // threads: half a warp
 constexpr int kApart = 16;              // copies that leave two lanes of a warp in one place at most
-}
+}  // namespace
 
 TableText::TableText(const Kernel& kernel, const Part& part, const std::string& target, const std::string& value, NameScope& scope)
     : table_(*part.table),
@@ -31,7 +31,8 @@ TableText::TableText(const Kernel& kernel, const Part& part, const std::string& 
       crowded_(looks_for_crowds() ? scope.take("crowded") : "") {
   const AtomId inner = part.dims.back();
   const Size extent = part.space.extent(inner);
-  if (lanes_ == 1 && !table_.cached && part.dims.size() > 1 && extent.is_constant() && extent.value() <= kLongestPeriod && store_.index.coefficient(inner).is(1))
+  if (lanes_ == 1 && !table_.cached && part.dims.size() > 1 && extent.is_constant() && extent.value() <= kLongestPeriod &&
+      store_.index.coefficient(inner).is(1))
     period_ = extent.value();
 }
 
@@ -81,13 +82,14 @@ std::string TableText::update(const std::string& index, const std::string& value
   // Where the updates of a thread meet, those of its warp may.
   const std::string meets = lanes_ > 1 ? of_lane(index, 0) + " == " + of_lane(index, lanes_ - 1) : "true";
   const bool adds = store_.accumulate == Accumulate::kAdd;
-  const std::string function = table_.counts ? "atomicAdd"
+  const std::string function = table_.counts        ? "atomicAdd"
                                : looks_for_crowds() ? "fs_add_crowded"
-                               : is_joined() ? (period_ > 1 ? "fs_add_shared<" + number(period_) + ">" : "fs_add_shared")
-                               : adds        ? "fs_atomic_add"
-                                             : shared_update_function(store_.accumulate);
+                               : is_joined()        ? (period_ > 1 ? "fs_add_shared<" + number(period_) + ">" : "fs_add_shared")
+                               : adds               ? "fs_atomic_add"
+                                                    : shared_update_function(store_.accumulate);
   auto text = [&](const std::string& slot) {
-    return function + "(&" + element(slot) + ", " + (table_.counts ? "1u" : value) + (is_joined() ? ", " + slot + ", " + meets : "") + (looks_for_crowds() ? ", lane == 0, " + crowded_ : "") + ");";
+    return function + "(&" + element(slot) + ", " + (table_.counts ? "1u" : value) + (is_joined() ? ", " + slot + ", " + meets : "") +
+           (looks_for_crowds() ? ", lane == 0, " + crowded_ : "") + ");";
   };
   if (table_.cached) {
     const std::string pointer = "(" + type_ + " *p, " + type_ + " x";
@@ -113,7 +115,8 @@ std::vector<std::string> TableText::finish() const {
   return {"// What has changed goes to the target; the blocks begin at different elements.",
           "fs_finish_table<" + number(table_.copies) + ">(" + name_ + ", " + number(table_.range()) + ", " + "blockIdx.x * " + step +
               " % " + number(table_.range()) + ", (" + type_ + ")" + initial() + ", [&](unsigned slot, " + type_ + " x) { " +
-              update_function(store_) + "(&" + target_ + "[slot" + (slice_.empty() ? "" : " * " + number(table_.slices) + " + " + slice_) + "], " + value + "); });"};
+              update_function(store_) + "(&" + target_ + "[slot" + (slice_.empty() ? "" : " * " + number(table_.slices) + " + " + slice_) +
+              "], " + value + "); });"};
 }
 
 }  // namespace fusec

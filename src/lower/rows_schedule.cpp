@@ -40,7 +40,7 @@ constexpr int64_t kShortColumn = 1024, kLineBytes = 128;
 constexpr double kFilled = 0.9;  // of the multiprocessors, at least, before blocks share rows
 constexpr int64_t kMaxSplit = 4096;
 constexpr int64_t kThreadsWanted = 1024, kThreadsOfStreams = 1536;
-constexpr int64_t kLeastThreads = 896;  // on a multiprocessor, before a row gets more than its loads in flight need
+constexpr int64_t kLeastThreads = 896;    // on a multiprocessor, before a row gets more than its loads in flight need
 constexpr int kWorthSkew = 4;             // times as wide as vectors would be otherwise
 constexpr double kIdleWorth = 0.1;        // of the threads, before each does more
 constexpr int64_t kInlinePositions = 16;  // that one thread reduces alone
@@ -247,6 +247,86 @@ bool hold_in_shared_memory(const Target& target, const Traffic& t, int64_t posit
   return false;
 }
 
+// How many threads take a row, and where it is held between sweeps.
+struct RowChoice {
+  const Target& target;
+  Kernel& kernel;
+  Sweep& sweep;
+  const Traffic t;
+  const int64_t rows, positions;
+  const bool known;  // the number of positions
+  bool can_split = false;
+  int64_t in_flight = 1, group = 1;
+
+  int64_t positions_in_flight(int64_t bytes) const { return std::clamp<int64_t>(bytes / std::max<int64_t>(1, t.first), 1, 8); }
+
+  // Registers can hold a row for groups of `g` threads.
+  bool fits(int64_t g) const {
+    const int64_t bytes = ceil_div(positions, g) * t.held;
+    const int64_t most = g * sweep.rows == kMaxBlock ? kHeldBytesOfLargest : g <= kNarrowBlock ? kHeldBytesOfNarrow : kHeldBytes;
+    return ceil_div(positions, g) <= kMaxSteps && bytes <= most;
+  }
+
+  // By the smallest group from `group` on whose registers can hold it. False where none can.
+  bool hold_in_registers() {
+    int64_t holding = group;
+    while (holding < kMaxBlock / sweep.rows && !fits(holding)) holding *= 2;
+    sweep.held = t.held > 0 && known && fits(holding);
+    if (sweep.held) group = holding;
+    return sweep.held;
+  }
+
+  void choose_threads_across(int block) {
+    sweep.rows = static_cast<int>(std::min<int64_t>(kMaxColumns, bit_ceil(rows)));
+    // Short columns: narrow blocks, a cache line wide, rather than some that share columns.
+    const int64_t row_bytes = std::max<int64_t>(1, t.first);
+    while (positions <= kShortColumn && sweep.rows * row_bytes > kLineBytes && ceil_div(rows, sweep.rows) < target.multiprocessors)
+      sweep.rows /= 2;
+    group = std::min<int64_t>(bit_ceil(ceil_div(positions, in_flight)), kAcrossBlock / sweep.rows);
+    // A thread takes a whole row where there are threads enough.
+    while (group > 1 && positions <= kInlinePositions && rows * (group / 2) >= target.multiprocessors * kThreadsWanted) group /= 2;
+    hold_in_registers();
+    if (block > 0) group = block / sweep.rows;
+  }
+
+  void choose_threads_along() {
+    group = std::min(bit_ceil(ceil_div(positions, in_flight)), t.held <= kVectorBytes ? kNarrowBlock : kMaxBlock / 2);
+    while (group < kMaxBlock / 2 && group < positions && rows * group < target.multiprocessors * kLeastThreads) group *= 2;
+    // The largest blocks, two of them on each multiprocessor, where no rows need to be shared then.
+    const double filled = static_cast<double>(rows) / static_cast<double>(2 * target.multiprocessors);
+    if (can_split && known && positions >= 2 * kMaxBlock * in_flight && filled > kFilled && filled <= 1) {
+      group = kMaxBlock;
+      kernel.blocks_resident = 2;
+    }
+    if (hold_in_registers()) return choose_threads_holding();
+    if (t.held == 0 || !known) return;
+    if (hold_in_cluster(target, t, rows, positions, sweep)) {
+      group = sweep.group;
+    } else if (hold_in_shared_memory(target, t, positions, kernel)) {
+      group = sweep.group;
+      in_flight = positions_in_flight(kBytesInFlightToShared);
+    }
+  }
+
+  // Of a row that the registers of one group hold.
+  void choose_threads_holding() {
+    // Long rows, one a multiprocessor at most: by its largest block.
+    if (rows <= target.multiprocessors && positions >= 2 * kMaxBlock && fits(kMaxBlock)) group = kMaxBlock;
+    const bool few = rows <= 2 * target.multiprocessors;
+    if (sweep.skew && few) {
+      // Shifting what all rows load takes many instructions: few for each thread.
+      const int64_t wanted = t.late > 0 ? std::min<int64_t>(kMaxBlock, bit_ceil(positions)) : kNarrowBlock;
+      if (fits(wanted)) group = wanted;
+    }
+    // Fewer idle threads at the end of a row that is no multiple of anything.
+    while (sweep.skew && !few && group > kWarp && fits(group / 2) &&
+           idle_share(positions, group / 2) + kIdleWorth < idle_share(positions, group))
+      group /= 2;
+    // A warp needs no barrier.
+    if (group == 2 * kWarp && positions <= 3 * kWarp && fits(kWarp)) group = kWarp;
+  }
+};
+
 }  // namespace
 
 bool too_few_rows(const Part& part, const Target& target) {
@@ -317,88 +397,33 @@ void schedule_rows(const Graph& graph, const Target& target, const std::function
     if (sweep.across || width * kWorthSkew > wanted || !skew_rows(graph, part, kernel, wanted)) apply_vector(part, vector_dims, width);
   }
 
-  const Traffic t = traffic(part);
   const Size row_count = iterations(part), position_count = iterations(part, sweep.dims);
-  const int64_t rows = typical(part, row_count), positions = typical(part, position_count);
-  auto positions_in_flight = [&](int64_t bytes) { return std::clamp<int64_t>(bytes / std::max<int64_t>(1, t.first), 1, 8); };
-  int64_t in_flight = positions_in_flight(kBytesInFlight);
-  const bool can_split = t.sweeps == 1 && !t.stores_along && row_count.is_constant();
-  int64_t group = bit_ceil(ceil_div(positions, in_flight));
-  if (sweep.across) {
-    sweep.rows = static_cast<int>(std::min<int64_t>(kMaxColumns, bit_ceil(rows)));
-    // Short columns: narrow blocks, a cache line wide, rather than some that share columns.
-    const int64_t row_bytes = std::max<int64_t>(1, t.first);
-    while (positions <= kShortColumn && sweep.rows * row_bytes > kLineBytes && ceil_div(rows, sweep.rows) < target.multiprocessors)
-      sweep.rows /= 2;
-    group = std::min<int64_t>(group, kAcrossBlock / sweep.rows);
-    // A thread takes a whole row where there are threads enough.
-    while (group > 1 && positions <= kInlinePositions && rows * (group / 2) >= target.multiprocessors * kThreadsWanted) group /= 2;
-  } else {
-    group = std::min(group, t.held <= kVectorBytes ? kNarrowBlock : kMaxBlock / 2);
-    while (group < kMaxBlock / 2 && group < positions && rows * group < target.multiprocessors * kLeastThreads) group *= 2;
-    // The largest blocks, two of them on each multiprocessor, where no rows need to be shared then.
-    const double filled = static_cast<double>(rows) / static_cast<double>(2 * target.multiprocessors);
-    if (can_split && position_count.is_constant() && positions >= 2 * kMaxBlock * in_flight && filled > kFilled && filled <= 1) {
-      group = kMaxBlock;
-      kernel.blocks_resident = 2;
-    }
-  }
-  // Larger groups, while that lets the row be held.
-  const int64_t most = kMaxBlock / sweep.rows;
-  auto fits = [&](int64_t g) {
-    const int64_t bytes = ceil_div(positions, g) * t.held;
-    return ceil_div(positions, g) <= kMaxSteps &&
-           bytes <= (g * sweep.rows == kMaxBlock ? kHeldBytesOfLargest : g <= kNarrowBlock ? kHeldBytesOfNarrow : kHeldBytes);
-  };
-  int64_t holding = group;
-  while (holding < most && !fits(holding)) holding *= 2;
-  sweep.held = t.held > 0 && position_count.is_constant() && fits(holding);
-  if (sweep.held) {
-    group = holding;
-  } else if (!sweep.across && t.held > 0 && position_count.is_constant()) {
-    if (hold_in_cluster(target, t, rows, positions, sweep)) {
-      group = sweep.group;
-    } else if (hold_in_shared_memory(target, t, positions, kernel)) {
-      group = sweep.group;
-      in_flight = positions_in_flight(kBytesInFlightToShared);
-    }
-  }
-  const bool few = rows <= 2 * target.multiprocessors;
-  // Long rows, one a multiprocessor at most: by its largest block.
-  if (sweep.held && !sweep.across && !sweep.cluster && rows <= target.multiprocessors && positions >= 2 * kMaxBlock && fits(kMaxBlock))
-    group = kMaxBlock;
-  // Shifting what all rows load takes many instructions: few for each thread where the rows are few.
-  if (sweep.skew && sweep.held && few && !sweep.cluster) {
-    const int64_t wanted = t.late > 0 ? std::min<int64_t>(kMaxBlock, bit_ceil(positions)) : kAcrossBlock;
-    if (fits(wanted)) group = wanted;
-  }
-  // Fewer idle threads at the end of a row that is no multiple of anything.
-  while (sweep.skew && sweep.held && group > 32 && !few && fits(group / 2) &&
-         idle_share(positions, group / 2) + kIdleWorth < idle_share(positions, group))
-    group /= 2;
-  // A warp needs no barrier.
-  if (!sweep.across && sweep.held && group == 2 * kWarp && positions <= 3 * kWarp && fits(kWarp)) group = kWarp;
-  if (sweep.across && across_block > 0) group = across_block / sweep.rows;
-  sweep.group = static_cast<int>(group);
-  if (!sweep.across) sweep.rows = static_cast<int>(std::max<int64_t>(1, kBlock / group));
+  RowChoice c{target, kernel, sweep, traffic(part), typical(part, row_count), typical(part, position_count), position_count.is_constant()};
+  c.can_split = c.t.sweeps == 1 && !c.t.stores_along && row_count.is_constant();
+  c.in_flight = c.positions_in_flight(kBytesInFlight);
+  if (sweep.across) c.choose_threads_across(across_block);
+  else c.choose_threads_along();
+  sweep.group = static_cast<int>(c.group);
+  if (!sweep.across) sweep.rows = static_cast<int>(std::max<int64_t>(1, kBlock / c.group));
   kernel.block = sweep.group * sweep.rows;
 
+  const int64_t rows = c.rows, positions = c.positions;
   const int64_t row_blocks = ceil_div(rows, sweep.rows);
-  if (can_split && !(sweep.across && across_block > 0)) {
+  if (c.can_split && !(sweep.across && across_block > 0)) {
     // Blocks share rows where there are not enough for all multiprocessors.
     const bool enough = row_blocks * kernel.block >= target.multiprocessors * 2 * kThreadsWanted || kernel.blocks_resident > 0;
     const int64_t wanted =
         enough ? 1 : ceil_div(target.multiprocessors * kBlocksWanted * 256, kernel.block) / std::max<int64_t>(1, row_blocks);
-    const int64_t most_blocks = std::clamp<int64_t>(std::min(wanted, positions / (2 * group * in_flight)), 1, kMaxSplit);
+    const int64_t most_blocks = std::clamp<int64_t>(std::min(wanted, positions / (2 * c.group * c.in_flight)), 1, kMaxSplit);
     sweep.split = static_cast<int>(std::bit_floor(static_cast<uint64_t>(most_blocks)));
   }
-  const int64_t whole = ceil_div(positions, group * sweep.split);
-  sweep.steps = static_cast<int>(sweep.held || (position_count.is_constant() && whole <= (group == 1 ? kInlinePositions : in_flight))
+  const int64_t whole = ceil_div(positions, c.group * sweep.split);
+  sweep.steps = static_cast<int>(sweep.held || (position_count.is_constant() && whole <= (c.group == 1 ? kInlinePositions : c.in_flight))
                                      ? std::max<int64_t>(whole, 1)
-                                     : in_flight);
+                                     : c.in_flight);
   if (sweep.held) sweep.kept = choose_kept(graph, part, sweep.skew ? kKeptBytesOfSkewed : kKeptBytes);
   if (sweep.skew) choose_late(part);
-  if (!sweep.staged.empty()) kernel.dynamic_bytes = static_cast<int>(positions_of_block(sweep, positions) * t.held);
+  if (!sweep.staged.empty()) kernel.dynamic_bytes = static_cast<int>(positions_of_block(sweep, positions) * c.t.held);
   if (sweep.cluster) {
     part.grid = {row_count * Size(sweep.split), 1};
   } else if (sweep.split > 1) {
