@@ -6,6 +6,7 @@
 
 #include "graph/updates.h"
 #include "kernel/visit.h"
+#include "lower/block_work.h"
 #include "lower/coarse.h"
 #include "lower/columns.h"
 #include "lower/launch.h"
@@ -316,14 +317,7 @@ bool Lowering::lower_fused(uint32_t id, const IdVec<ValueId, bool>& computed, co
   for (size_t k = 0; k < rows.parts.size(); ++k)
     if (!swept[k].parts[0].sweep->held) online = make_online(graph_, rows.parts[k]) || online;
   if (online) reschedule();
-  const auto by_positions = std::find_if(swept.begin(), swept.end(), [](const Kernel& k) { return !k.parts[0].sweep->across; });
-  std::optional<Kernel> joined;
-  if (swept.size() > 1 && by_positions != swept.end()) {
-    const size_t workspace_after = program_.workspace.size();
-    joined = side_by_side(schedule_parts_by_rows(rows, kernel, scratch, by_positions->block));
-    program_.workspace.resize(workspace_after);
-  }
-  if (joined) add_kernel(std::move(*joined));
+  if (std::optional<Kernel> joined = side_by_side(rows, kernel, swept, scratch)) add_kernel(std::move(*joined));
   else
     for (Kernel& one : swept) add_kernel(std::move(one));
   input.stores = std::move(pointwise);
@@ -333,7 +327,7 @@ bool Lowering::lower_fused(uint32_t id, const IdVec<ValueId, bool>& computed, co
 }
 
 std::vector<Kernel> Lowering::schedule_parts_by_rows(const RowParts& rows, const Kernel& kernel,
-                                                     const std::function<KernelArg(const Size&)>& scratch, int across_block) {
+                                                     const std::function<KernelArg(const Size&)>& scratch, int across_block) const {
   std::vector<Kernel> kernels;
   for (const Part& part : rows.parts) {
     kernels.push_back(kernel);
@@ -344,24 +338,32 @@ std::vector<Kernel> Lowering::schedule_parts_by_rows(const RowParts& rows, const
   return kernels;
 }
 
-std::optional<Kernel> Lowering::side_by_side(const std::vector<Kernel>& kernels) const {
-  constexpr int64_t kThreads = 2560;  // a multiprocessor: hardly more than run at once
-  Kernel all = kernels[0];
+std::optional<Kernel> Lowering::side_by_side(const RowParts& rows, const Kernel& draft, const std::vector<Kernel>& kernels,
+                                             const std::function<KernelArg(const Size&)>& scratch) const {
+  constexpr int64_t kThreads = 2560;          // a multiprocessor: hardly more than run at once
+  constexpr int64_t kSharedBytes = 48 << 10;  // static
+  auto stands_alone = [](const Kernel& k) {
+    const Sweep& sweep = *k.parts[0].sweep;
+    return sweep.split > 1 || (sweep.across && sweep.held) || k.dynamic_bytes > 0 || k.blocks_resident > 0 ||
+           !k.parts[0].grid.elems.is_constant();
+  };
+  const auto along = std::find_if(kernels.begin(), kernels.end(), [](const Kernel& k) { return !k.parts[0].sweep->across; });
+  if (kernels.size() < 2 || along == kernels.end() || std::any_of(kernels.begin(), kernels.end(), stands_alone)) return std::nullopt;
+  // (what lies over an input may be written before another part has read that)
+  const bool in_place = std::any_of(draft.buffers.begin(), draft.buffers.end(), [&](const Buffer& b) {
+    return b.written && b.arg.kind == KernelArg::kOutput && graph_.outputs[b.arg.index].alias;
+  });
+  if (in_place) return std::nullopt;
+  Kernel all = *along;
   all.parts.clear();
   int64_t blocks = 0;
-  for (const Kernel& kernel : kernels) {
+  for (const Kernel& kernel : schedule_parts_by_rows(rows, draft, scratch, all.block)) {
     const Part& part = kernel.parts[0];
-    const Sweep& sweep = *part.sweep;
-    const bool alone = sweep.split > 1 || !sweep.staged.empty() || kernel.dynamic_bytes > 0 || kernel.blocks_resident > 0;
-    if (alone || kernel.block != all.block || !part.grid.elems.is_constant()) return std::nullopt;
+    if (kernel.block != all.block || stands_alone(kernel)) return std::nullopt;
     blocks += (part.grid.elems.value() + part.grid.per_block - 1) / part.grid.per_block;
     all.parts.push_back(part);
   }
-  // (what lies over an input may be written before another part has read that)
-  const bool in_place = std::any_of(all.buffers.begin(), all.buffers.end(), [&](const Buffer& b) {
-    return b.written && b.arg.kind == KernelArg::kOutput && graph_.outputs[b.arg.index].alias;
-  });
-  if (in_place || blocks * all.block > target_.multiprocessors * kThreads) return std::nullopt;
+  if (blocks * all.block > target_.multiprocessors * kThreads || own_shared_bytes(graph_, all) > kSharedBytes) return std::nullopt;
   return all;
 }
 

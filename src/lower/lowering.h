@@ -155,10 +155,11 @@ class Lowering {
   bool lower_fused(uint32_t id, const IdVec<ValueId, bool>& computed, const std::vector<Destination>& wanted, bool alone,
                    const std::map<OpId, Partial>& partials = {});
   std::vector<Kernel> schedule_parts_by_rows(const RowParts& rows, const Kernel& kernel,
-                                             const std::function<KernelArg(const Size&)>& scratch, int across_block = 0);
+                                             const std::function<KernelArg(const Size&)>& scratch, int across_block = 0) const;
 
-  // The kernels as ranges of blocks of one, which all run at once; nothing where they do not.
-  std::optional<Kernel> side_by_side(const std::vector<Kernel>& kernels) const;
+  // The kernels of `rows` as ranges of blocks of one, where all of these run at once and none is slower than by itself.
+  std::optional<Kernel> side_by_side(const RowParts& rows, const Kernel& draft, const std::vector<Kernel>& kernels,
+                                     const std::function<KernelArg(const Size&)>& scratch) const;
   static bool reads_for_deviations(const Kernel& kernel);
 
   // What may overwrite an input waits until the row has been read.

@@ -333,7 +333,9 @@ bool too_few_rows(const Part& part, const Target& target) {
   const Traffic t = traffic(part);
   if (!t.stores_along && t.sweeps == 1) return false;  // blocks can share a row
   const int64_t rows = typical(part, iterations(part)), positions = typical(part, iterations(part, part.sweep->dims));
-  if (arch_number(target) >= 90 && positions * t.held <= kMaxCluster * kClusterBlock * kHeldBytes) return false;
+  const bool in_cluster = arch_number(target) >= 90 && t.held > 0 && iterations(part, part.sweep->dims).is_constant() &&
+                          positions * t.held <= kMaxCluster * kClusterBlock * kHeldBytes;
+  if (in_cluster) return false;
   return rows * 4 < target.multiprocessors && rows * positions > int64_t{1} << 18;
 }
 

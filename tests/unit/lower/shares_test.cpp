@@ -119,3 +119,27 @@ TEST_CASE("few rows and their columns are ranges of blocks of one kernel, unless
   CHECK_FALSE(has(in_place, "(blockIdx.x - "));
   CHECK(has(many, "partial_work"));  // of all rows that a block takes
 }
+
+TEST_CASE("columns are a kernel of their own where a range of blocks would not do for them") {
+  auto launches = [](const std::string& inputs, const std::string& ops, const std::string& outputs) {
+    return lowered(graph(inputs, ops, outputs)).launches.size();
+  };
+  // Blocks share them.
+  CHECK(launches(matrix("x", "16384", 8) + ", " + matrix("y", "64", 512),
+                 R"({"op": "sum", "in": ["x"], "dims": [0], "out": "c"}, {"op": "softmax", "in": ["y"], "dim": 1, "out": "s"})",
+                 R"(["c", "s"])") > 1);
+  // Their states would take more shared memory than a kernel has without asking.
+  const std::string columns =
+      R"({"op": "argmax", "in": ["x"], "dim": 0, "out": "c"}, {"op": "argmin", "in": ["x"], "dim": 0, "out": "d"}, )";
+  CHECK(
+      launches(matrix("x", "16", 8192, "bf16"),
+               columns + R"({"op": "cast", "in": ["x"], "dtype": "f32", "out": "t"}, {"op": "softmax", "in": ["t"], "dim": 1, "out": "s"})",
+               R"(["c", "d", "s"])") > 1);
+}
+
+TEST_CASE("few rows that no cluster can hold are reduced by blocks that share them") {
+  const std::string x = R"({"name": "x", "dtype": "f32", "shape": [30, "N"]})";
+  const std::string softmax = R"({"op": "softmax", "in": ["x"], "dim": 1, "out": "s"})";
+  CHECK(lowered(graph(x, softmax, R"(["s"])", R"({"N": {"size": 100000, "dynamic": true}})")).launches.size() > 1);
+  CHECK(lowered(graph(matrix("x", "30", 100000), softmax, R"(["s"])")).launches.size() == 1);
+}
