@@ -837,7 +837,7 @@ __device__ __forceinline__ void fs_add_shared(T* p, T v, unsigned place, bool tr
 }
 )"},
     {"fs_add_crowded",
-     R"(// The same; where lanes of the warp meet in several places, it adds once in each. `crowded` is found out where `look` is set.
+     R"(// fs_add_shared; where lanes of the warp meet in several places, it adds once in each. `look`: find out whether they do.
 template <class T>
 __device__ __forceinline__ void fs_add_crowded(T* p, T v, unsigned place, bool try_warp, bool look, bool& crowded) {
   constexpr int kMany = 4;  // lanes that meet others
@@ -983,9 +983,18 @@ __device__ __forceinline__ float fs_divide(float a, float b, float inverse) {
 __device__ __forceinline__ void fs_add_square(float& sum, float x) { sum = fmaf(x, x, sum); }
 __device__ __forceinline__ void fs_add_square(double& sum, double x) { sum = fma(x, x, sum); }
 )"},
+    {"fs_commutes",
+     R"(// a + b, a · b and the greater of a and b are b's with a to the bit: which of two NaNs comes out is known of 32 bits since sm_80 only.
+template <class T>
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+constexpr bool fs_commutes = (T)0.5 == (T)0 || sizeof(T) == 4;
+#else
+constexpr bool fs_commutes = (T)0.5 == (T)0;
+#endif
+)"},
     {"fs_Sum", R"(template <class T>
 struct fs_Sum {
-  static constexpr bool kCommutes = true;
+  static constexpr bool kCommutes = fs_commutes<T>;
   T value;
   __device__ __forceinline__ void add(T x) { value += x; }
   __device__ __forceinline__ void merge(const fs_Sum& other) { value += other.value; }
@@ -993,7 +1002,7 @@ struct fs_Sum {
 )"},
     {"fs_Prod", R"(template <class T>
 struct fs_Prod {
-  static constexpr bool kCommutes = true;
+  static constexpr bool kCommutes = fs_commutes<T>;
   T value;
   __device__ __forceinline__ void add(T x) { value *= x; }
   __device__ __forceinline__ void merge(const fs_Prod& other) { value *= other.value; }
@@ -1001,7 +1010,7 @@ struct fs_Prod {
 )"},
     {"fs_Max", R"(template <class T>
 struct fs_Max {
-  static constexpr bool kCommutes = true;
+  static constexpr bool kCommutes = fs_commutes<T>;
   T value;
   __device__ __forceinline__ void add(T x) { value = fs_maximum(value, x); }
   __device__ __forceinline__ void merge(const fs_Max& other) { add(other.value); }
@@ -1009,7 +1018,7 @@ struct fs_Max {
 )"},
     {"fs_Min", R"(template <class T>
 struct fs_Min {
-  static constexpr bool kCommutes = true;
+  static constexpr bool kCommutes = fs_commutes<T>;
   T value;
   __device__ __forceinline__ void add(T x) { value = fs_minimum(value, x); }
   __device__ __forceinline__ void merge(const fs_Min& other) { add(other.value); }

@@ -29,17 +29,16 @@ TableText::TableText(const Kernel& kernel, const Part& part, const std::string& 
       slice_(table_.slices > 1 ? scope.take("slice") : ""),
       slot_(table_.slices > 1 ? scope.take("slot") : ""),
       crowded_(looks_for_crowds() ? scope.take("crowded") : "") {
-  const AtomId inner = part.dims.back();
-  const Size extent = part.space.extent(inner);
-  if (lanes_ == 1 && !table_.cached && part.dims.size() > 1 && extent.is_constant() && extent.value() <= kLongestPeriod &&
-      store_.index.coefficient(inner).is(1))
+  if (lanes_ > 1 || table_.cached || part.dims.size() < 2) return;
+  const Size extent = part.space.extent(part.dims.back());
+  if (extent.is_constant() && extent.value() <= kLongestPeriod && store_.index.coefficient(part.dims.back()).is(1))
     period_ = extent.value();
 }
 
-// Floats are added by comparing and swapping: where a warp meets in one element it should add once.
+// Floats are added by comparing and swapping: where a warp meets in one element, and few copies keep its lanes apart, it should add once.
 bool TableText::is_joined() const { return !table_.counts && store_.accumulate == Accumulate::kAdd && table_.copies < kApart; }
 
-// Where copies do not keep lanes apart that meet.
+// Whether lanes that meet in some of several elements should, too.
 bool TableText::looks_for_crowds() const { return is_joined() && is_float(dtype_) && table_.copies == 1 && !table_.cached && lanes_ > 1; }
 
 std::string TableText::initial() const { return table_.counts ? "0u" : literal_text(neutral_update(store_.accumulate, dtype_), dtype_); }

@@ -315,7 +315,7 @@ struct RowChoice {
     const bool few = rows <= 2 * target.multiprocessors;
     if (sweep.skew && few) {
       // Shifting what all rows load takes many instructions: few for each thread.
-      const int64_t wanted = t.late > 0 ? std::min<int64_t>(kMaxBlock, bit_ceil(positions)) : kNarrowBlock;
+      const int64_t wanted = std::min(t.late > 0 ? kMaxBlock : kNarrowBlock, bit_ceil(positions));
       if (fits(wanted)) group = wanted;
     }
     // Fewer idle threads at the end of a row that is no multiple of anything.

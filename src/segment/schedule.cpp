@@ -264,7 +264,7 @@ bool Scheduler::by_rows(const Case& c, Plan& plan, bool across) {
   }
   // Reductions across rows share the rows' pass only where they reduce the same elements, or what the rows gave.
   for (OpId a : mapping.outer) {
-    const bool again = reads_columns_again(target_, static_cast<int64_t>(mapping.rows), iteration);
+    const bool again = !c.depends[place_[a]] && reads_columns_again(target_, static_cast<int64_t>(mapping.rows), iteration);
     const double partial = again ? 0 : 8 * std::min(mapping.rows, sms) * static_cast<double>(facts_.elems(facts_.result(a)));
     add_bytes(plan.partial_bytes, static_cast<int64_t>(std::min(partial, 9e18)));
     if (facts_.work(a) == iteration || c.depends[place_[a]]) continue;

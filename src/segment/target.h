@@ -14,7 +14,7 @@ struct Target {
   double atomics_per_us = 6e4;         // global, L2-resident, spread
   double launch_us = 3.0;              // an empty kernel in a CUDA graph
   double next_launch_us = 0.6;         // each further one
-  double round_trip_us = 0.9;          // first loads and last stores of a kernel, while nothing else runs
+  double round_trip_us = 0.9;          // of a kernel's first loads and last stores, from and to memory
   int64_t l2_bytes = 40 << 20;
   int64_t shared_bytes_per_block = 160 << 10;
   int max_params_bytes = 4096;  // kernel parameters
