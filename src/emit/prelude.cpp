@@ -841,7 +841,7 @@ __device__ __forceinline__ void fs_add_shared(T* p, T v, unsigned place, bool tr
 template <class T>
 __device__ __forceinline__ void fs_add_crowded(T* p, T v, unsigned place, bool try_warp, bool look, bool& crowded) {
   constexpr int kMany = 4;  // lanes that meet others
-  if (look) {
+  if (look && !try_warp) {
     const unsigned active = __activemask();
     crowded = __popc(__ballot_sync(active, __popc(__match_any_sync(active, place)) > 1)) >= kMany;
   }
