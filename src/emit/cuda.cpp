@@ -134,7 +134,7 @@ std::string emit_kernel(const Graph& graph, const Kernel& kernel, bool contract)
     const std::string per = std::to_string(part.grid.per_block);
     std::string next;
     if (elems.is_constant() && (first_block.empty() || !first_block.starts_with("("))) {
-      constant_blocks += (elems.value() + part.grid.per_block - 1) / part.grid.per_block;
+      constant_blocks += part.grid.blocks();
       next = std::to_string(constant_blocks);
     } else {
       next = "(" + (first_block.empty() ? "" : first_block + " + ") + "(" + size_text(elems, graph.symbols, true) + " + " + per +

@@ -114,7 +114,7 @@ std::optional<int64_t> constant_blocks(const Launch& launch) {
   int64_t sum = 0;
   for (const GridTerm& t : launch.grid) {
     if (!t.elems.is_constant()) return std::nullopt;
-    sum += (t.elems.value() + t.per_block - 1) / t.per_block;
+    sum += t.blocks();
   }
   return sum;
 }

@@ -34,8 +34,8 @@ class PartWriter : NodeWriter {
       for (const std::string& statement : table_->start()) line(statement);
       const std::string per = std::to_string(grid().per_block);
       const Size& elems = grid().elems;
-      const std::string turns = elems.is_constant() ? std::to_string((elems.value() + grid().per_block - 1) / grid().per_block)
-                                                    : "(" + threads_text() + " + " + per + " - 1) / " + per;
+      const std::string turns =
+          elems.is_constant() ? std::to_string(grid().blocks()) : "(" + threads_text() + " + " + per + " - 1) / " + per;
       open(table_->loop(index_type(), turns));
       write_body("");
       close();

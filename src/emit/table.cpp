@@ -81,14 +81,14 @@ std::string TableText::update(const std::string& index, const std::string& value
   // Where the updates of a thread meet, those of its warp may.
   const std::string meets = lanes_ > 1 ? of_lane(index, 0) + " == " + of_lane(index, lanes_ - 1) : "true";
   const bool adds = store_.accumulate == Accumulate::kAdd;
-  const std::string function = table_.counts        ? "atomicAdd"
-                               : looks_for_crowds() ? "fs_add_crowded"
-                               : is_joined()        ? (period_ > 1 ? "fs_add_shared<" + number(period_) + ">" : "fs_add_shared")
-                               : adds               ? "fs_atomic_add"
-                                                    : shared_update_function(store_.accumulate);
+  const std::string function = table_.counts       ? "atomicAdd"
+                               : !crowded_.empty() ? "fs_add_crowded"
+                               : is_joined()       ? (period_ > 1 ? "fs_add_shared<" + number(period_) + ">" : "fs_add_shared")
+                               : adds              ? "fs_atomic_add"
+                                                   : shared_update_function(store_.accumulate);
   auto text = [&](const std::string& slot) {
     return function + "(&" + element(slot) + ", " + (table_.counts ? "1u" : value) + (is_joined() ? ", " + slot + ", " + meets : "") +
-           (looks_for_crowds() ? ", lane == 0, " + crowded_ : "") + ");";
+           (crowded_.empty() ? "" : ", lane == 0, " + crowded_) + ");";
   };
   if (table_.cached) {
     const std::string pointer = "(" + type_ + " *p, " + type_ + " x";

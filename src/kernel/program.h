@@ -28,6 +28,8 @@ struct KernelArg {
 struct GridTerm {
   Size elems;
   int64_t per_block = 1;
+  // Where `elems` is a constant.
+  int64_t blocks() const { return (elems.value() + per_block - 1) / per_block; }
 };
 
 // How updates that may meet are spread, and why not as was asked.

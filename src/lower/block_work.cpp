@@ -103,7 +103,7 @@ double loss_of_one_block(const Graph& graph, const Target& target, const Kernel&
     us += std::max(elems * static_cast<double>(instructions_of_element(graph, part)) / rate,
                    elems * static_cast<double>(bytes_of_element(part, kernel)) / kBlockBytesPerUs);
     waiting += waiting_us(graph, part);
-    blocks += (part.grid.elems.value() + part.grid.per_block - 1) / part.grid.per_block;
+    blocks += part.grid.blocks();
   }
   blocks = std::clamp<int64_t>(blocks, 1, target.multiprocessors);
   return waiting + us * (1 - 1 / static_cast<double>(blocks));

@@ -24,7 +24,9 @@ BlockWish block_wish(const Graph& graph, const Kernel& kernel);
 // The kernel as a phase of a block of so many threads: parts take turns where they took blocks.
 void fit_to_block(int block, Kernel& kernel);
 
-// Shared memory that the phase needs for itself.
+constexpr int64_t kStaticSharedBytes = 48 << 10;  // that a kernel may declare
+
+// Shared memory that the parts of a kernel, or of a phase, declare for themselves.
 int64_t own_shared_bytes(const Graph& graph, const Kernel& phase);
 
 // Elements that a part computes: those of its threads and lanes.

@@ -8,7 +8,6 @@
 #include "kernel/visit.h"
 #include "lower/block_work.h"
 #include "lower/coarse.h"
-#include "lower/columns.h"
 #include "lower/launch.h"
 #include "lower/lowering.h"
 #include "lower/online.h"
@@ -77,10 +76,12 @@ void Lowering::lower_segment(uint32_t id, const Segment& segment) {
   for (OpId op : ops_before(computed, wanted))
     if (is_stage(graph_[op].kind) && is_computed(computed, op)) lower_stage(id, segment, computed, op, wanted);
   const bool staged = std::any_of(segment.ops.begin(), segment.ops.end(), [&](OpId op) { return is_stage(graph_[op].kind); });
-  if (!staged && !columns_come_apart(segment, computed, wanted) &&
-      (lower_columns(id, segment, computed, wanted) ||
-       (settle_rows_before_columns(id, segment, computed, wanted) && lower_columns(id, segment, computed, wanted))))
-    wanted.clear();
+  auto plan = [&] { return plan_columns(graph_, segment, computed, values_of(wanted)); };
+  if (const ColumnPlan columns = staged ? ColumnPlan() : plan(); !columns.columns.empty() && !columns_come_apart(columns, computed)) {
+    if (lower_columns(id, columns, computed, wanted) ||
+        (settle_rows_before_columns(id, columns, computed, wanted) && lower_columns(id, plan(), computed, wanted)))
+      wanted.clear();
+  }
   lower_values(id, computed, std::move(wanted));
   for (size_t k = first; k < kernels_.size(); ++k) protect_aliases(id, k);
 }
@@ -114,10 +115,8 @@ std::vector<OpId> Lowering::next_reductions(const IdVec<ValueId, bool>& computed
   return next;
 }
 
-bool Lowering::settle_rows_before_columns(uint32_t id, const Segment& segment, IdVec<ValueId, bool>& computed,
+bool Lowering::settle_rows_before_columns(uint32_t id, const ColumnPlan& plan, IdVec<ValueId, bool>& computed,
                                           std::vector<Destination>& wanted) {
-  const ColumnPlan plan = plan_columns(graph_, segment, computed, values_of(wanted));
-  if (plan.columns.empty()) return false;
   bool any = false;
   while (true) {
     std::vector<OpId> ops = next_reductions(computed, wanted);
@@ -236,9 +235,9 @@ CheckPlace Lowering::check_place(OpId op, Draft& draft) {
   return {draft.record, it->second};
 }
 
-bool Lowering::lower_columns(uint32_t id, const Segment& segment, const IdVec<ValueId, bool>& computed,
+bool Lowering::lower_columns(uint32_t id, const ColumnPlan& plan, const IdVec<ValueId, bool>& computed,
                              const std::vector<Destination>& wanted) {
-  const ColumnPlan plan = plan_columns(graph_, segment, computed, values_of(wanted));
+  if (plan.columns.empty()) return false;
   if (plan.columns.empty()) return false;
   auto part_of = [&](const std::vector<ValueId>& values) {
     std::vector<Destination> some;
@@ -271,10 +270,7 @@ bool Lowering::lower_columns(uint32_t id, const Segment& segment, const IdVec<Va
   return false;
 }
 
-bool Lowering::columns_come_apart(const Segment& segment, const IdVec<ValueId, bool>& computed,
-                                  const std::vector<Destination>& wanted) const {
-  const ColumnPlan plan = plan_columns(graph_, segment, computed, values_of(wanted));
-  if (plan.columns.empty()) return false;
+bool Lowering::columns_come_apart(const ColumnPlan& plan, const IdVec<ValueId, bool>& computed) const {
   const Op& column = graph_[plan.columns[0]];
   const SymbolValues typical = typical_values(graph_.symbols);
   const int64_t elems = evaluate(element_count(graph_[column.in[0].value].shape), typical);
@@ -327,21 +323,23 @@ bool Lowering::lower_fused(uint32_t id, const IdVec<ValueId, bool>& computed, co
 }
 
 std::vector<Kernel> Lowering::schedule_parts_by_rows(const RowParts& rows, const Kernel& kernel,
-                                                     const std::function<KernelArg(const Size&)>& scratch, int across_block) const {
+                                                     const std::function<KernelArg(const Size&)>& scratch) const {
   std::vector<Kernel> kernels;
-  for (const Part& part : rows.parts) {
-    kernels.push_back(kernel);
-    kernels.back().parts.push_back(part);
-    keep_order(kernels.back());
-    schedule_rows(graph_, target_, scratch, kernels.back(), across_block);
-  }
+  for (const Part& part : rows.parts) kernels.push_back(schedule_by_rows(part, kernel, scratch));
   return kernels;
+}
+
+Kernel Lowering::schedule_by_rows(const Part& part, Kernel kernel, const std::function<KernelArg(const Size&)>& scratch,
+                                  int across_block) const {
+  kernel.parts.push_back(part);
+  keep_order(kernel);
+  schedule_rows(graph_, target_, scratch, kernel, across_block);
+  return kernel;
 }
 
 std::optional<Kernel> Lowering::side_by_side(const RowParts& rows, const Kernel& draft, const std::vector<Kernel>& kernels,
                                              const std::function<KernelArg(const Size&)>& scratch) const {
-  constexpr int64_t kThreads = 2560;          // a multiprocessor: hardly more than run at once
-  constexpr int64_t kSharedBytes = 48 << 10;  // static
+  constexpr int64_t kThreads = 2560;  // a multiprocessor: hardly more than run at once
   auto stands_alone = [](const Kernel& k) {
     const Sweep& sweep = *k.parts[0].sweep;
     return sweep.split > 1 || (sweep.across && sweep.held) || k.dynamic_bytes > 0 || k.blocks_resident > 0 ||
@@ -350,20 +348,19 @@ std::optional<Kernel> Lowering::side_by_side(const RowParts& rows, const Kernel&
   const auto along = std::find_if(kernels.begin(), kernels.end(), [](const Kernel& k) { return !k.parts[0].sweep->across; });
   if (kernels.size() < 2 || along == kernels.end() || std::any_of(kernels.begin(), kernels.end(), stands_alone)) return std::nullopt;
   // (what lies over an input may be written before another part has read that)
-  const bool in_place = std::any_of(draft.buffers.begin(), draft.buffers.end(), [&](const Buffer& b) {
-    return b.written && b.arg.kind == KernelArg::kOutput && graph_.outputs[b.arg.index].alias;
-  });
-  if (in_place) return std::nullopt;
+  if (std::any_of(draft.buffers.begin(), draft.buffers.end(), [&](const Buffer& b) { return b.written && lies_over_input(b.arg); }))
+    return std::nullopt;
   Kernel all = *along;
   all.parts.clear();
   int64_t blocks = 0;
-  for (const Kernel& kernel : schedule_parts_by_rows(rows, draft, scratch, all.block)) {
-    const Part& part = kernel.parts[0];
+  for (size_t k = 0; k < kernels.size(); ++k) {
+    const bool across = kernels[k].parts[0].sweep->across;
+    const Kernel kernel = across ? schedule_by_rows(rows.parts[k], draft, scratch, all.block) : kernels[k];
     if (kernel.block != all.block || stands_alone(kernel)) return std::nullopt;
-    blocks += (part.grid.elems.value() + part.grid.per_block - 1) / part.grid.per_block;
-    all.parts.push_back(part);
+    blocks += kernel.parts[0].grid.blocks();
+    all.parts.push_back(kernel.parts[0]);
   }
-  if (blocks * all.block > target_.multiprocessors * kThreads || own_shared_bytes(graph_, all) > kSharedBytes) return std::nullopt;
+  if (blocks * all.block > target_.multiprocessors * kThreads || own_shared_bytes(graph_, all) > kStaticSharedBytes) return std::nullopt;
   return all;
 }
 
@@ -376,11 +373,12 @@ bool Lowering::reads_for_deviations(const Kernel& kernel) {
                      [](const Accumulator& a) { return a.kind == Accumulator::kDeviations; });
 }
 
+bool Lowering::lies_over_input(const KernelArg& arg) const {
+  return arg.kind == KernelArg::kOutput && graph_.outputs[arg.index].alias.has_value();
+}
+
 void Lowering::keep_order(Kernel& kernel) const {
-  for (Store& s : kernel.parts[0].stores) {
-    const KernelArg& arg = kernel.buffers[s.buffer].arg;
-    s.last = arg.kind == KernelArg::kOutput && graph_.outputs[arg.index].alias.has_value();
-  }
+  for (Store& s : kernel.parts[0].stores) s.last = lies_over_input(kernel.buffers[s.buffer].arg);
 }
 
 void Lowering::add_kernel(Kernel kernel) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "lower/columns.h"
 #include "lower/kernel_input.h"
 #include "lower/lines.h"
 #include "lower/lower.h"
@@ -69,7 +70,7 @@ class Lowering {
   std::vector<OpId> next_reductions(const IdVec<ValueId, bool>& computed, const std::vector<Destination>& wanted) const;
 
   // Where rows are too wide for one block to keep the states of all their columns: the reductions of rows come first.
-  bool settle_rows_before_columns(uint32_t id, const Segment& segment, IdVec<ValueId, bool>& computed, std::vector<Destination>& wanted);
+  bool settle_rows_before_columns(uint32_t id, const ColumnPlan& plan, IdVec<ValueId, bool>& computed, std::vector<Destination>& wanted);
   static std::vector<ValueId> values_of(const std::vector<Destination>& places);
   std::vector<OpId> reductions_before(const IdVec<ValueId, bool>& computed, const std::vector<Destination>& wanted) const;
 
@@ -145,22 +146,28 @@ class Lowering {
 
   // Reductions over the leading dims that one pass over the rows of their operands can serve beside what is stored of these rows. What
   // waits for their results comes in a second kernel. False, and nothing done, where there are none.
-  bool lower_columns(uint32_t id, const Segment& segment, const IdVec<ValueId, bool>& computed, const std::vector<Destination>& wanted);
+  bool lower_columns(uint32_t id, const ColumnPlan& plan, const IdVec<ValueId, bool>& computed, const std::vector<Destination>& wanted);
 
   // True where the rows are so few that two kernels, the second of which finds them in the cache, are faster than one pass.
-  bool columns_come_apart(const Segment& segment, const IdVec<ValueId, bool>& computed, const std::vector<Destination>& wanted) const;
+  bool columns_come_apart(const ColumnPlan& plan, const IdVec<ValueId, bool>& computed) const;
 
   // Kernels that compute the wanted values and store them: one for each part that sweeps over rows, one for all that does not. False,
   // and nothing done, when a reduction is refused.
   bool lower_fused(uint32_t id, const IdVec<ValueId, bool>& computed, const std::vector<Destination>& wanted, bool alone,
                    const std::map<OpId, Partial>& partials = {});
   std::vector<Kernel> schedule_parts_by_rows(const RowParts& rows, const Kernel& kernel,
-                                             const std::function<KernelArg(const Size&)>& scratch, int across_block = 0) const;
+                                             const std::function<KernelArg(const Size&)>& scratch) const;
+  // Of one part. `across_block` as in schedule_rows.
+  Kernel schedule_by_rows(const Part& part, Kernel kernel, const std::function<KernelArg(const Size&)>& scratch,
+                          int across_block = 0) const;
 
   // The kernels of `rows` as ranges of blocks of one, where all of these run at once and none is slower than by itself.
   std::optional<Kernel> side_by_side(const RowParts& rows, const Kernel& draft, const std::vector<Kernel>& kernels,
                                      const std::function<KernelArg(const Size&)>& scratch) const;
   static bool reads_for_deviations(const Kernel& kernel);
+
+  // True for an output that has an input's memory.
+  bool lies_over_input(const KernelArg& arg) const;
 
   // What may overwrite an input waits until the row has been read.
   void keep_order(Kernel& kernel) const;

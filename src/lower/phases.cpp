@@ -20,8 +20,7 @@ namespace fusec {
 namespace {
 
 constexpr size_t kMostPhases = 24;
-constexpr int64_t kSharedBytes = 48 << 10;  // static
-constexpr int64_t kMostMeeting = 4;         // updates of an element of floats: in shared memory they wait for each other, each a loop
+constexpr int64_t kMostMeeting = 4;  // updates of an element of floats: in shared memory they wait for each other, each a loop
 
 // What memory a parameter names: an output that lies over an input is that input.
 std::pair<KernelArg::Kind, uint32_t> memory_of(const Graph& graph, const KernelArg& arg) {
@@ -266,7 +265,7 @@ class Joining {
   size_t first_, last_;
   Kernel whole_;
   std::vector<int> levels_;  // of each phase: barriers before it
-  int64_t shared_left_ = kSharedBytes;
+  int64_t shared_left_ = kStaticSharedBytes;
 };
 
 std::string hundredths(double us) {

@@ -212,41 +212,6 @@ int64_t loaded_bytes_of_step(const Part& part, bool ahead) {
   return bytes;
 }
 
-// Few rows, each too long for the registers of one block: in those of the smallest cluster, where there are multiprocessors enough.
-bool hold_in_cluster(const Target& target, const Traffic& t, int64_t rows, int64_t positions, Sweep& sweep) {
-  if (arch_number(target) < 90) return false;
-  for (int blocks = 2; blocks <= kMaxCluster && rows * blocks <= target.multiprocessors; blocks *= 2) {
-    const int64_t steps = ceil_div(positions, blocks * kClusterBlock);
-    if (steps > kMaxSteps || steps * t.held > kHeldBytes) continue;
-    sweep.group = kClusterBlock;
-    sweep.split = blocks;
-    sweep.cluster = sweep.held = true;
-    return true;
-  }
-  return false;
-}
-
-// A row that registers cannot hold: in the shared memory of one block, or of a cluster, of which several fit on a multiprocessor.
-bool hold_in_shared_memory(const Target& target, const Traffic& t, int64_t positions, Kernel& kernel) {
-  Sweep& sweep = *kernel.parts[0].sweep;
-  const int64_t block_limit = target.shared_bytes_per_block - kReservedBytes;
-  const int64_t largest_cluster = arch_number(target) >= 90 ? kMaxCluster : 1;
-  const auto block = t.late > t.held ? kSharedBlockThatLoads : kSharedBlock;
-  for (int share = block.most; share > 0; --share)
-    for (int64_t blocks = 1; blocks <= largest_cluster; blocks *= 2) {
-      sweep.group = block.threads;
-      sweep.split = static_cast<int>(blocks);
-      sweep.cluster = blocks > 1;
-      if (positions_of_block(sweep, positions) * t.held > block_limit / share - kReservedBytes) continue;
-      kernel.blocks_resident = share;
-      sweep.staged = choose_staged(kernel.parts[0]);
-      return true;
-    }
-  sweep.split = 1;
-  sweep.cluster = false;
-  return false;
-}
-
 // How many threads take a row, and where it is held between sweeps.
 struct RowChoice {
   const Target& target;
@@ -276,6 +241,41 @@ struct RowChoice {
     return sweep.held;
   }
 
+  // Few rows, each too long for the registers of one block: in those of the smallest cluster, where there are multiprocessors enough.
+  bool hold_in_cluster() {
+    if (arch_number(target) < 90) return false;
+    for (int blocks = 2; blocks <= kMaxCluster && rows * blocks <= target.multiprocessors; blocks *= 2) {
+      const int64_t steps = ceil_div(positions, blocks * kClusterBlock);
+      if (steps > kMaxSteps || steps * t.held > kHeldBytes) continue;
+      group = kClusterBlock;
+      sweep.split = blocks;
+      sweep.cluster = sweep.held = true;
+      return true;
+    }
+    return false;
+  }
+
+  // A row that registers cannot hold: in the shared memory of one block, or of a cluster, of which several fit on a multiprocessor.
+  void hold_in_shared_memory() {
+    const int64_t block_limit = target.shared_bytes_per_block - kReservedBytes;
+    const int64_t largest_cluster = arch_number(target) >= 90 ? kMaxCluster : 1;
+    const auto block = t.late > t.held ? kSharedBlockThatLoads : kSharedBlock;
+    for (int share = block.most; share > 0; --share)
+      for (int64_t blocks = 1; blocks <= largest_cluster; blocks *= 2) {
+        sweep.group = block.threads;
+        sweep.split = static_cast<int>(blocks);
+        sweep.cluster = blocks > 1;
+        if (positions_of_block(sweep, positions) * t.held > block_limit / share - kReservedBytes) continue;
+        kernel.blocks_resident = share;
+        sweep.staged = choose_staged(kernel.parts[0]);
+        group = sweep.group;
+        in_flight = positions_in_flight(kBytesInFlightToShared);
+        return;
+      }
+    sweep.split = 1;
+    sweep.cluster = false;
+  }
+
   void choose_threads_across(int block) {
     sweep.rows = static_cast<int>(std::min<int64_t>(kMaxColumns, bit_ceil(rows)));
     // Short columns: narrow blocks, a cache line wide, rather than some that share columns.
@@ -299,13 +299,7 @@ struct RowChoice {
       kernel.blocks_resident = 2;
     }
     if (hold_in_registers()) return choose_threads_holding();
-    if (t.held == 0 || !known) return;
-    if (hold_in_cluster(target, t, rows, positions, sweep)) {
-      group = sweep.group;
-    } else if (hold_in_shared_memory(target, t, positions, kernel)) {
-      group = sweep.group;
-      in_flight = positions_in_flight(kBytesInFlightToShared);
-    }
+    if (t.held > 0 && known && !hold_in_cluster()) hold_in_shared_memory();
   }
 
   // Of a row that the registers of one group hold.
@@ -401,7 +395,7 @@ void schedule_rows(const Graph& graph, const Target& target, const std::function
 
   const Size row_count = iterations(part), position_count = iterations(part, sweep.dims);
   RowChoice c{target, kernel, sweep, traffic(part), typical(part, row_count), typical(part, position_count), position_count.is_constant()};
-  c.can_split = c.t.sweeps == 1 && !c.t.stores_along && row_count.is_constant();
+  c.can_split = c.t.sweeps == 1 && !c.t.stores_along && row_count.is_constant() && !(sweep.across && across_block > 0);
   c.in_flight = c.positions_in_flight(kBytesInFlight);
   if (sweep.across) c.choose_threads_across(across_block);
   else c.choose_threads_along();
@@ -411,7 +405,7 @@ void schedule_rows(const Graph& graph, const Target& target, const std::function
 
   const int64_t rows = c.rows, positions = c.positions;
   const int64_t row_blocks = ceil_div(rows, sweep.rows);
-  if (c.can_split && !(sweep.across && across_block > 0)) {
+  if (c.can_split) {
     // Blocks share rows where there are not enough for all multiprocessors.
     const bool enough = row_blocks * kernel.block >= target.multiprocessors * 2 * kThreadsWanted || kernel.blocks_resident > 0;
     const int64_t wanted =

@@ -72,9 +72,7 @@ std::string Lowering::why_no_lists(const IdVec<ValueId, bool>& computed, OpId op
   if (!can_list(graph_, op)) return "lists are for rows of f32, of sizes that are known, to which index_put adds";
   if (chooses && !should_list(graph_, op)) return "rows are short, or many updates go to each";
   const ValueId v = graph_[op].out[0];
-  auto in_place = [&](const Destination& d) {
-    return d.value == v && d.arg.kind == KernelArg::kOutput && graph_.outputs[d.arg.index].alias.has_value();
-  };
+  auto in_place = [&](const Destination& d) { return d.value == v && lies_over_input(d.arg); };
   if (std::any_of(wanted.begin(), wanted.end(), in_place)) return "the result lies over an input";
   // An f32 result needs no rounding at the end: atomic additions of whole vectors are as fast where the rows are gathered (measured: 109
   // µs against 133).
@@ -137,7 +135,7 @@ Destination Lowering::choose_scatter_destination(uint32_t id, const Segment& seg
   const ValueId v = graph_[op].out[0];
   const Destination* best = nullptr;
   for (const Destination& d : wanted)
-    if (d.value == v && (!best || (d.arg.kind == KernelArg::kOutput && graph_.outputs[d.arg.index].alias))) best = &d;
+    if (d.value == v && (!best || lies_over_input(d.arg))) best = &d;
   if (best) return *best;
   OpId next;
   int readers = 0;
@@ -153,7 +151,7 @@ Destination Lowering::choose_scatter_destination(uint32_t id, const Segment& seg
 
 bool Lowering::updates_in_place(uint32_t id, const Segment& segment, OpId op, const Destination& to) const {
   const ValueId x = graph_[op].in[0].value;
-  if (to.arg.kind != KernelArg::kOutput || !graph_.outputs[to.arg.index].alias) return false;
+  if (!lies_over_input(to.arg)) return false;
   if (graph_.inputs[*graph_.outputs[to.arg.index].alias].value != x || last_reader_[x] > id) return false;
   const std::vector<ValueId> roots = roots_of(id, segment);
   int readers = static_cast<int>(std::count(roots.begin(), roots.end(), x));
