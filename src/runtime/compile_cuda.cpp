@@ -5,6 +5,7 @@
 #include <charconv>
 #include <memory>
 
+#include "runtime/device_headers.h"
 #include "runtime/nvrtc.h"
 #include "support/diag.h"
 #include "support/log.h"
@@ -50,9 +51,12 @@ void check_arch(const Nvrtc& nvrtc, const std::string& arch) {
 }
 
 CacheEntry compile_with_nvrtc(const Nvrtc& nvrtc, const std::string& name, const std::string& source, const std::string& arch,
-                              const std::vector<std::string>& options) {
+                              const std::vector<std::string>& options, const std::vector<DeviceHeader>& headers) {
   NvrtcProgram* raw = nullptr;
-  if (const int error = nvrtc.create_program(&raw, source.c_str(), (name + ".cu").c_str(), 0, nullptr, nullptr))
+  std::vector<const char*> texts, names;
+  for (const DeviceHeader& header : headers) texts.push_back(header.text), names.push_back(header.name);
+  if (const int error =
+          nvrtc.create_program(&raw, source.c_str(), (name + ".cu").c_str(), static_cast<int>(headers.size()), texts.data(), names.data()))
     throw Failure(Exit::kRefused, std::string("NVRTC took no program: ") + nvrtc.get_error_string(error));
   const ProgramHandle program(raw, {&nvrtc});
   std::vector<const char*> words;
@@ -63,7 +67,7 @@ CacheEntry compile_with_nvrtc(const Nvrtc& nvrtc, const std::string& name, const
   if (error != 0) {
     if (entry.log.find("could not open source file") != std::string::npos && nvrtc.include_folders.empty())
       throw Failure(Exit::kNoDevice, "NVRTC " + nvrtc.path +
-                                         " was found, but not the CUDA headers (cuda_fp16.h …) that go with it. Install the " +
+                                         " was found, but not the CUDA headers (cuda_fp8.h …) that go with it. Install the " +
                                          "toolkit's headers or set CUDA_PATH; `compile --emit cu` works without.\n" + entry.log);
     throw Failure(Exit::kRefused, "NVRTC refused the CUDA text of '" + name + "' for " + arch + " (" + nvrtc.get_error_string(error) +
                                       "). This is a bug in fusec: please report it with the graph.\n" + entry.log);
@@ -125,12 +129,15 @@ CudaBinary compile_cuda(const std::string& name, const std::string& source, cons
 
   CudaBinary binary;
   binary.arch = arch;
-  const std::string key = CompileCache::key(source, options, compiler);
+  const std::vector<DeviceHeader> headers = device_headers(source);
+  std::string all = source;
+  for (const DeviceHeader& header : headers) all += header.text;
+  const std::string key = CompileCache::key(all, options, compiler);
   std::optional<CacheEntry> entry;
   if (cache) entry = cache->load(key);
   binary.from_cache = entry.has_value();
   if (!entry) {
-    entry = compile_with_nvrtc(nvrtc, name, source, arch, options);
+    entry = compile_with_nvrtc(nvrtc, name, source, arch, options, headers);
     if (cache)
       if (const std::string why = cache->store(key, *entry); !why.empty())
         log(LogLevel::kWarning, "the compile cache cannot be written: " + why + " (set FUSEC_CACHE_DIR, or --no-cache)");
