@@ -152,14 +152,22 @@ def as_float(bits, dtype):
     return sign * (mantissa + (2**mantissa_bits if exponent else 0)) * 2.0 ** (max(exponent, 1) - bias - mantissa_bits)
 
 
+def limited(value, dtype):
+    """An infinity is the number after the greatest: one close to that may have been rounded to it."""
+    infinite = abs(value) == float("inf") and dtype != "f64"
+    return (1 if value > 0 else -1) * 2.0 ** 2 ** (FLOATS[dtype][0] - 1) if infinite else value
+
+
 def same(a, b, dtype, relative, absolute):
     if a == b:
         return True
     if dtype not in FLOATS:
         return False
-    x, y = as_float(a, dtype), as_float(b, dtype)
+    x, y = limited(as_float(a, dtype), dtype), limited(as_float(b, dtype), dtype)
     if x != x or y != y:
         return x != x and y != y
+    if float("inf") in (abs(x), abs(y)):
+        return x == y
     return bool(relative or absolute) and abs(x - y) <= relative * abs(y) + absolute
 
 
