@@ -77,9 +77,9 @@ void NodeWriter::open(const std::string& text) {
   indent_ += "  ";
 }
 
-void NodeWriter::close() {
+void NodeWriter::close(const std::string& after) {
   indent_.resize(indent_.size() - 2);
-  line("}");
+  line("}" + after);
 }
 
 void NodeWriter::declare_dims(const std::vector<AtomId>& dims, const std::string& from) {
@@ -292,7 +292,7 @@ std::string NodeWriter::value_text(const Node& n) {
     case Node::kRandom:
       return random_text(graph_[n.op].kind, graph_.attrs(graph_[n.op]), n.dtype, index_text(part_.space, n.index, wide()));
     case Node::kListed:
-      return operands[0] + " + " + list_sum_;
+      return sum_text(n.dtype, operands[0], list_sum_);
     case Node::kSorted:
       return sorted_texts_[n.result];
     case Node::kJoined: {
@@ -390,12 +390,6 @@ const char* update_function(const Store& s) {
 
 std::string NodeWriter::element_store(const Store& s) const {
   const std::string index = index_text(part_.space, s.index, wide()), value = stored_value(s);
-  if (s.claim) {
-    const Claim& c = *s.claim;
-    return "fs_claim_slot<" + std::to_string(c.slots) + ">(" + buffers_[s.buffer.index] + ", " + buffers_[c.places.index] + ", " +
-           buffers_[c.rest.index] + ", " + buffers_[c.sums.index] + ", " + std::to_string(c.row_elems) + ", " + std::to_string(c.elems) +
-           ", " + std::to_string(c.copies) + ", (int)(" + index + "), (int)(" + index_text(part_.space, c.item, wide()) + "));";
-  }
   if (!s.update) return buffers_[s.buffer.index] + "[" + index + "] = " + value + ";";
   const std::string element = "&" + buffers_[s.buffer.index] + "[" + index + "]";
   const bool adds_shared = s.accumulate == Accumulate::kAdd && kernel_.buffers[s.buffer].shared_elems > 0;
@@ -442,19 +436,21 @@ void NodeWriter::declare_repeated(size_t i) {
   }
 }
 
-void NodeWriter::write_item_loads(const std::string& begin, const std::string& end, const std::string& from) {
+std::string NodeWriter::next_items(const std::string& from) const {
+  return "fs_load<" + std::to_string(part_.list->ahead) + ", " + std::to_string(std::min(part_.list->ahead, 4)) + ">(" + from + ")";
+}
+
+void NodeWriter::write_item_loads(const std::string& listed, const std::string& begin, const std::string& end) {
   const std::string item = names_[part_.list->item.index], ahead = std::to_string(part_.list->ahead);
   line("int " + item + "[" + ahead + "];");
   line("#pragma unroll");
-  line("for (int u = 0; u < " + ahead + "; ++u) " + item + "[u] = " + begin + " + u < " + end + " ? " + from + " + " + begin +
-       " + u] : -1;");
-  write_loads(true, [](size_t) { return true; }, [&] { open_items(); });
+  line("for (int u = 0; u < " + ahead + "; ++u) " + item + "[u] = " + listed + ".at[" + begin + " + u < " + end + " ? u : 0];");
+  write_loads(true, [](size_t) { return true; }, [&] { open_each_item(); });
 }
 
-void NodeWriter::open_items() {
+void NodeWriter::open_each_item() {
   line("#pragma unroll");
   open("for (int u = 0; u < " + std::to_string(part_.list->ahead) + "; ++u) {");
-  line("if (" + names_[part_.list->item.index] + "[u] < 0) continue;");
 }
 
 // Each level's loads in a repetition of their own: they are in flight together.

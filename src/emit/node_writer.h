@@ -48,7 +48,7 @@ class NodeWriter {
   bool strided_repeat() const { return repeats_ && !part_.serial.valid(); }
   void line(const std::string& text) { out_ += indent_ + text + "\n"; }
   void open(const std::string& text);
-  void close();
+  void close(const std::string& after = "");
   // The digits of a number, row-major, as the variables `dims`.
   void declare_dims(const std::vector<AtomId>& dims, const std::string& from);
   // "x_in + i0 * 128 + 64". A difference is computed as an index first: unsigned, it must not meet the wider pointer half done.
@@ -76,6 +76,12 @@ class NodeWriter {
   std::string skewed_load(const Node& n) const;
   std::string whole_load(const Node& n, int width) const;
   static std::string zero(DType dtype);
+  // What leaves every sum as it is, -0 too.
+  static std::string no_sum(DType dtype) { return is_float(dtype) ? (dtype == DType::kF64 ? "-0.0" : "-0.0f") : "0"; }
+  // a + b; integers wrap.
+  static std::string sum_text(DType dtype, const std::string& a, const std::string& b) {
+    return is_float(dtype) ? a + " + " + b : "fs_join_add(" + a + ", " + b + ")";
+  }
   // "Vec<__nv_bfloat16, 8>"
   std::string vector_type(size_t i) const;
   void write_load(NodeId id);
@@ -99,10 +105,13 @@ class NodeWriter {
                    const std::function<void(NodeId)>& write = {});
   void write_early(int level, bool in_u, const std::function<bool(size_t)>& wanted);
   void declare_repeated(size_t i);
-  // Declares the next items of a list, `from`[`begin` + u] as far as they stand before `end`, and loads what they need.
-  void write_item_loads(const std::string& begin, const std::string& end, const std::string& from);
-  // Opens the repetition over the items that are there.
-  void open_items();
+  // A vector of so many items of a list as are taken at once.
+  std::string items_type() const { return "Vec<int, " + std::to_string(part_.list->ahead) + ">"; }
+  std::string next_items(const std::string& from) const;
+  // Declares the items of such a vector, which stand from `begin` on (beyond `end` the first of them), and loads what they need: without a
+  // condition, so that all loads are in flight together.
+  void write_item_loads(const std::string& listed, const std::string& begin, const std::string& end);
+  void open_each_item();
   void write_scope(const Scope& scope);
   // What the roots need at a position that is declared, in a part that repeats and vectorises nothing; then the stores and statements.
   void write_needed(const std::vector<NodeId>& roots, const std::vector<const Store*>& stores, std::vector<std::string> statements);

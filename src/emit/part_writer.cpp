@@ -37,9 +37,12 @@ class PartWriter : NodeWriter {
       const std::string turns =
           elems.is_constant() ? std::to_string(grid().blocks()) : "(" + threads_text() + " + " + per + " - 1) / " + per;
       open(table_->loop(index_type(), turns));
+      for (const std::string& statement : table_->start_of_turn()) line(statement);
       write_body("");
       close();
       for (const std::string& statement : table_->finish()) line(statement);
+    } else if (!part_.stores.empty() && part_.stores[0].claim) {
+      write_claims(first_block);
     } else if (kernel_.is_phase) {
       open_turns();
       write_loads_and_values();
@@ -72,8 +75,36 @@ class PartWriter : NodeWriter {
   }
 
   std::string element_store(const Store& s) const override {
+    if (s.claim) return element_claim(s);
     if (!table_) return NodeWriter::element_store(s);
     return table_->update(index_text(part_.space, s.index, wide()), stored_value(s));
+  }
+
+  // All threads of a block claim slots together, those without updates too.
+  void write_claims(const std::string& first_block) {
+    const Store& store = part_.stores[0];
+    const Claim& claim = *store.claim;
+    claimed_row_ = scope_.take("claimed_row"), claimed_item_ = scope_.take("claimed_item");
+    const std::string n = number(part_.unroll * part_.vector), find = scope_.take("find");
+    line("int " + claimed_row_ + "[" + n + "], " + claimed_item_ + "[" + n + "];");
+    line("#pragma unroll");
+    line("for (int k = 0; k < " + n + "; ++k) " + claimed_row_ + "[k] = -1;");
+    open("auto " + find + " = [&] {");
+    write_body(first_block);
+    close(";");
+    line(find + "();");
+    line("fs_claim_slots<" + number(claim.slots) + ", " + number(claim.apart) + ", " + number(List::kRestBegin) + ", " +
+         number(kernel_.block) + ">(" + buffers_[store.buffer.index] + ", " + buffers_[claim.places.index] + ", " +
+         buffers_[claim.rest.index] + ", " + buffers_[claim.sums.index] + ", " + number(claim.row_elems) + ", " + number(claim.elems) +
+         ", " + number(claim.copies) + ", " + claimed_row_ + ", " + claimed_item_ + ");");
+  }
+
+  std::string element_claim(const Store& s) const {
+    std::string at = part_.lane.valid() ? "lane" : "";
+    if (part_.unroll > 1) at = at.empty() ? "u" : "u * " + number(part_.vector) + " + " + at;
+    if (at.empty()) at = "0";
+    return claimed_item_ + "[" + at + "] = (int)(" + index_text(part_.space, s.claim->item, wide()) + "), " + claimed_row_ + "[" + at +
+           "] = (int)(" + index_text(part_.space, s.index, wide()) + ");";
   }
 
   // The blocks that cover the iterations.
@@ -89,10 +120,11 @@ class PartWriter : NodeWriter {
     list_sum_ = total + (sums_lanes() ? "[lane]" : "");
     write_loads(false, is_before, {});
     write_scope({false, is_before, {}, {}, {}});
-    line("float " + total + (sums_lanes() ? "[" + std::to_string(part_.vector) + "];" : " = -0.0f;"));
+    const DType dtype = part_.nodes[part_.list->sum].dtype;
+    line(storage_type(dtype) + (" " + total) + (sums_lanes() ? "[" + std::to_string(part_.vector) + "];" : " = " + no_sum(dtype) + ";"));
     if (sums_lanes()) {
       line("#pragma unroll");
-      line("for (int lane = 0; lane < " + std::to_string(part_.vector) + "; ++lane) " + list_sum_ + " = -0.0f;");
+      line("for (int lane = 0; lane < " + std::to_string(part_.vector) + "; ++lane) " + list_sum_ + " = " + no_sum(dtype) + ";");
     }
     write_items(next);
     write_rest_of_sum();
@@ -120,13 +152,24 @@ class PartWriter : NodeWriter {
     const std::string filled = scope_.take("filled");
     line("// The updates of this row, " + ahead + " at a time.");
     line("const int " + filled + " = " + count + " < " + slots + " ? " + count + " : " + slots + ";");
+    const std::string from = buffers_[sum.buffer.index] + " + " + index_text(part_.space, sum.index, wide());
+    const std::string listed = scope_.take("listed"), following = scope_.take("following");
+    const bool reads_ahead = part_.list->ahead > List::kUsualAhead;
+    if (reads_ahead) line(items_type() + " " + listed + " = " + next_items(from) + ";");
     open("for (int " + next + " = 0; " + next + " < " + filled + "; " + next + " += " + ahead + ") {");
-    write_item_loads(next, filled, buffers_[sum.buffer.index] + "[" + index_text(part_.space, sum.index, wide()));
-    open_items();
+    if (reads_ahead)
+      line("const " + items_type() + " " + following + " = " + next + " + " + ahead + " < " + filled + " ? " +
+           next_items(from + " + " + next + " + " + ahead) + " : " + listed + ";");
+    else line("const " + items_type() + " " + listed + " = " + next_items(from + " + " + next) + ";");
+    write_item_loads(listed, next, filled);
+    open_each_item();
     Scope adding{true, [](size_t) { return true; }, {}, {}, {}};
-    (sums_lanes() || !part_.lane.valid() ? adding.statements : adding.after_lanes).push_back(list_sum_ + " += " + ref(sum.in[1]) + ";");
+    (sums_lanes() || !part_.lane.valid() ? adding.statements : adding.after_lanes)
+        .push_back(list_sum_ + " = " + next + " + u < " + filled + " ? " + sum_text(sum.dtype, list_sum_, ref(sum.in[1])) + " : " +
+                   list_sum_ + ";");
     write_scope(adding);
     close();
+    if (reads_ahead) line(listed + " = " + following + ";");
     close();
   }
 
@@ -137,8 +180,8 @@ class PartWriter : NodeWriter {
     const std::string element = index_text(part_.space, list.element, wide()), copy = scope_.take("copy");
     line("for (int " + copy + " = 0; " + copy + " < " + std::to_string(list.copies) + "; ++" + copy + ")");
     if (sums_lanes()) line("  for (int lane = 0; lane < " + std::to_string(part_.vector) + "; ++lane)");
-    line("    " + guard + list_sum_ + " += " + buffers_[list.sums.index] + "[" + copy + " * " + std::to_string(list.elems) + "LL + " +
-         element + "];");
+    const std::string more = buffers_[list.sums.index] + "[" + copy + " * " + std::to_string(list.elems) + "LL + " + element + "]";
+    line("    " + guard + list_sum_ + " = " + sum_text(part_.nodes[list.sum].dtype, list_sum_, more) + ";");
     close();
   }
 
@@ -255,6 +298,7 @@ class PartWriter : NodeWriter {
   }
 
   std::optional<TableText> table_;
+  std::string claimed_row_, claimed_item_;
 };
 
 // Updates of one of the copies, by the block's number.

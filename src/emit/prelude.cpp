@@ -43,8 +43,8 @@ __device__ __forceinline__ Vec<T, N> fs_load_once(const T* p) {
 }
 )"},
     {"fs_load_kept",
-     R"(// Reads N elements in pieces of W, to which p is aligned, of memory that nothing writes meanwhile. The L2 cache keeps their lines, so
-// that written ones leave it.
+     R"(// Reads N elements in pieces of W, to which p is aligned, of memory that nothing writes meanwhile. The L2 cache keeps their lines longer
+// than others.
 template <int N, int W, class T>
 __device__ __forceinline__ Vec<T, N> fs_load_kept(const T* p) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
@@ -679,7 +679,7 @@ __device__ __forceinline__ void fs_atomic_add_some(T* p, const Vec<T, N>& v, int
     if (k < count) fs_atomic_add(p + k, v.at[k]);
 }
 )"},
-    {"fs_atomic_add_all", R"(// Adds N f32 elements, in pieces of W to which p is aligned: each element by itself, not the vector as one.
+    {"fs_atomic_add_all", R"(// Adds N elements, of f32 in pieces of W to which p is aligned: each element by itself, not the vector as one.
 template <int W, int N>
 __device__ __forceinline__ void fs_atomic_add_all(float* p, const Vec<float, N>& v) {
 #ifdef __CUDA_ARCH__
@@ -695,6 +695,11 @@ __device__ __forceinline__ void fs_atomic_add_all(float* p, const Vec<float, N>&
     return;
   }
 #endif
+#pragma unroll
+  for (int k = 0; k < N; ++k) fs_atomic_add(p + k, v.at[k]);
+}
+template <int W, class T, int N>
+__device__ __forceinline__ void fs_atomic_add_all(T* p, const Vec<T, N>& v) {
 #pragma unroll
   for (int k = 0; k < N; ++k) fs_atomic_add(p + k, v.at[k]);
 }
@@ -893,28 +898,85 @@ __device__ __forceinline__ void fs_finish_table(const T* table, unsigned size, u
   }
 }
 )"},
-    {"fs_claim_slot",
-     R"(// Update `item` takes the next slot of its row. Where all are taken it goes to the rest, whose number comes first in the list; the
-// first such update of a row clears the row in all copies of the sums. Lanes that meet in one row count together.
-template <int Slots>
-__device__ __forceinline__ void fs_claim_slot(int* counts, int* slots, int* rest, float* sums, long long row_elems, long long elems, int copies, int row, int item) {
-  const unsigned active = __activemask(), peers = __match_any_sync(active, row), below = (1u << threadIdx.x % 32) - 1;
-  const int leader = __ffs(peers) - 1;
-  int slot = 0;
-  if ((peers & below) == 0) slot = atomicAdd(counts + row, __popc(peers));
-  slot = __shfl_sync(peers, slot, leader) + __popc(peers & below);
-  if (slot < Slots) {
-    slots[(long long)row * Slots + slot] = item;
-    return;
+    {"fs_keep", R"(// Leaves the load of v where it stands.
+template <class T>
+__device__ __forceinline__ void fs_keep(T& v) {
+  if constexpr (sizeof(T) % 4 == 0) {
+    unsigned words[sizeof(T) / 4];
+    memcpy(words, &v, sizeof words);
+#pragma unroll
+    for (unsigned& word : words) asm volatile("mov.b32 %0, %0;" : "+r"(word));
+    memcpy(&v, words, sizeof words);
   }
-  const unsigned left = __activemask();
-  int at = 0;
-  if ((left & below) == 0) at = atomicAdd(rest, __popc(left));
-  at = __shfl_sync(left, at, __ffs(left) - 1) + __popc(left & below);
-  rest[1 + at] = item;
-  if (slot == Slots)
+}
+)"},
+    {"fs_items_of_thread",
+     R"(// How many of `left` items, each of which `inner` threads take, are a thread's: whole groups of Ahead, so that `threads` take all of them
+// at once.
+template <int Ahead>
+__device__ __forceinline__ unsigned fs_items_of_thread(unsigned left, unsigned inner, unsigned threads) {
+  const unsigned each = (unsigned)(((unsigned long long)left * inner + threads - 1) / threads);
+  return each == 0 ? Ahead : (each + Ahead - 1) / Ahead * Ahead;
+}
+)"},
+    {"fs_claim_slots",
+     R"(// The block's updates `item` take the next slots of their rows (none where `row` is negative). Where all slots are taken they go to the
+// rest, whose number comes first in the list: those of one row side by side. The first such update of a row clears the row in all
+// copies of the sums. A row has one place in a table, or none after some attempts; its updates are counted there first.
+template <int Slots, int Apart, int RestBegin, int Block, int N, class T>
+__device__ __forceinline__ void fs_claim_slots(int* counts, int* slots, int* rest, T* sums, long long row_elems, long long elems, int copies, const int (&row)[N], const int (&item)[N]) {
+  constexpr unsigned kPlaces = 2 * N * Block, kTicket = 1 << 16, kAttempts = 3;
+  __shared__ unsigned found[kPlaces];  // who came, in tickets, and how many belong there
+  __shared__ int rows[kPlaces];
+  __shared__ int cleared[N * Block];
+  __shared__ int clears;
+  __shared__ int left;
+  __shared__ int from;
+  for (unsigned k = threadIdx.x; k < kPlaces; k += Block) found[k] = 0;
+  if (threadIdx.x == 0) clears = left = 0;
+  __syncthreads();
+  unsigned place[N];
+  int rank[N], first[N], shift[N];
+#pragma unroll
+  for (int k = 0; k < N; ++k) place[k] = (unsigned)row[k] * 2654435769u / (unsigned)((1ull << 32) / kPlaces), rank[k] = -1;
+#pragma unroll 1
+  for (unsigned attempt = 0; attempt < kAttempts; ++attempt) {
+#pragma unroll
+    for (int k = 0; k < N; ++k)
+      if (row[k] >= 0 && rank[k] < 0 && atomicAdd(found + place[k], kTicket) < kTicket) rows[place[k]] = row[k];
+    __syncthreads();
+#pragma unroll
+    for (int k = 0; k < N; ++k) {
+      if (row[k] < 0 || rank[k] >= 0) continue;
+      if (rows[place[k]] == row[k]) rank[k] = atomicAdd(found + place[k], 1u) % kTicket;
+      else place[k] = (place[k] + (unsigned)row[k] % 61 * 2 + 1) % kPlaces;
+    }
+  }
+  __syncthreads();
+#pragma unroll
+  for (int k = 0; k < N; ++k)
+    if (row[k] >= 0 && rank[k] <= 0) first[k] = atomicAdd(counts + (long long)row[k] * Apart, rank[k] < 0 ? 1 : (int)(found[place[k]] % kTicket));
+#pragma unroll
+  for (int k = 0; k < N; ++k) {
+    if (row[k] < 0 || rank[k] > 0) continue;
+    const int last = first[k] + (rank[k] < 0 ? 1 : (int)(found[place[k]] % kTicket)), begin = first[k] > Slots ? first[k] : Slots;
+    shift[k] = last > begin ? atomicAdd(&left, last - begin) - begin : 0;
+    if (first[k] <= Slots && last > Slots) cleared[atomicAdd(&clears, 1)] = row[k];
+    if (rank[k] == 0) rows[place[k]] = first[k], found[place[k]] = shift[k];
+  }
+  __syncthreads();
+  if (threadIdx.x == 0 && left > 0) from = RestBegin + atomicAdd(rest, left);
+  __syncthreads();
+#pragma unroll
+  for (int k = 0; k < N; ++k) {
+    if (row[k] < 0) continue;
+    const int slot = rank[k] < 0 ? first[k] : rows[place[k]] + rank[k];
+    if (slot < Slots) slots[(long long)row[k] * Slots + slot] = item[k];
+    else rest[from + (rank[k] < 0 ? shift[k] : (int)found[place[k]]) + slot] = item[k];
+  }
+  for (int n = 0; n < clears; ++n)
     for (int copy = 0; copy < copies; ++copy)
-      for (long long k = 0; k < row_elems; ++k) sums[copy * elems + row * row_elems + k] = 0;
+      for (long long k = threadIdx.x; k < row_elems; k += Block) sums[copy * elems + cleared[n] * row_elems + k] = (T)-0.0;
 }
 )"},
     {"fs_pairs_bf16", R"(struct fs_pairs_bf16 {

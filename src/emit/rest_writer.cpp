@@ -1,5 +1,6 @@
 #include "emit/rest_writer.h"
 
+#include "emit/cuda.h"
 #include "emit/expression.h"
 #include "emit/node_writer.h"
 #include "kernel/visit.h"
@@ -23,21 +24,23 @@ class RestWriter : NodeWriter {
   }
 
   std::string write() {
-    const std::string type = index_type(), each = number(List::kRest);
-    const Size inner = *iterations(part_).exact_quotient(part_.space.extent(part_.dims[0]));
+    const std::string type = index_type(), each = scope_.take("each");
+    const std::string threads = number(int64_t{kernel_.block} * part_.grid.elems.value());
+    const std::string inner = size_text(*iterations(part_).exact_quotient(part_.space.extent(part_.dims[0])), graph_.symbols, wide());
     choose_copy();
     line("const " + type + " " + left_ + " = " + rest() + "[0];");
+    line("const " + type + " " + each + " = fs_items_of_thread<" + number(part_.list->ahead) + ">(" + left_ + ", " + inner + ", " +
+         threads + ");");
     open("for (" + type + " t = " + (wide() ? "(long long)" : "") + "blockIdx.x * " + number(kernel_.block) + " + threadIdx.x; t < (" +
-         left_ + " + " + number(List::kRest - 1) + ") / " + each + " * " + size_text(inner, graph_.symbols, wide()) +
-         "; t += " + number(int64_t{kernel_.block} * part_.grid.elems.value()) + ") {");
+         left_ + " + " + each + " - 1) / " + each + " * " + inner + "; t += " + threads + ") {");
     declare_dims(part_.dims, "t");
     line(type + " " + row_ + " = 0;");
-    line((part_.lane.valid() ? "Vec<float, " + number(part_.vector) + "> " : "float ") + sum_ +
+    line((part_.lane.valid() ? "Vec<" + element() + ", " + number(part_.vector) + "> " : element() + " ") + sum_ +
          ";  // of updates of this row, where there were any");
     line("bool any = false;");
     const std::string first = part_.space[part_.dims[0]].name + " * " + each;
-    open("for (" + type + " " + begin_ + " = " + first + "; " + begin_ + " < " + first + " + " + each + "; " + begin_ +
-         " += " + number(part_.list->ahead) + ") {");
+    open("for (" + type + " " + begin_ + " = " + first + "; " + begin_ + " < " + first + " + " + each + " && " + begin_ + " < " + left_ +
+         "; " + begin_ + " += " + number(part_.list->ahead) + ") {");
     write_items();
     close();
     flush();
@@ -52,7 +55,7 @@ class RestWriter : NodeWriter {
   void choose_copy() {
     if (part_.list->copies == 1) return;
     copy_ = scope_.take("copy");
-    line("float *" + copy_ + " = " + buffers_[store_.buffer.index] + " + blockIdx.x % " + number(part_.list->copies) + " * " +
+    line(element() + " *" + copy_ + " = " + buffers_[store_.buffer.index] + " + blockIdx.x % " + number(part_.list->copies) + " * " +
          number(part_.list->elems) + (part_.list->elems > INT32_MAX / 8 ? "LL;" : ";"));
   }
 
@@ -60,22 +63,43 @@ class RestWriter : NodeWriter {
     auto all = [](size_t) { return true; };
     write_loads(false, all, {});
     write_scope({false, all, {}, {}});
-    write_item_loads(begin_, left_, rest() + "[1");
-    open_items();
+    const std::string listed = scope_.take("listed");
+    line("const " + items_type() + " " + listed + " = " + next_items(rest() + " + " + number(List::kRestBegin) + " + " + begin_) + ";");
+    write_item_loads(listed, begin_, left_);
+    keep_loads();
+    open_each_item();
+    line("if (" + begin_ + " + u >= " + left_ + ") break;");
     open("if (!any || " + row_ + " != " + ref(part_.list->row) + ") {");
     flush();
     line(row_ + " = " + ref(part_.list->row) + ";");
     clear();
     line("any = true;");
     close();
-    write_scope({true, all, {}, {sum_ + (part_.lane.valid() ? ".at[lane]" : "") + " += " + ref(store_.value) + ";"}});
+    write_scope({true, all, {}, {sum_of_lane() + " = " + sum_text(dtype(), sum_of_lane(), ref(store_.value)) + ";"}});
     close();
   }
 
-  void clear() {
-    if (!part_.lane.valid()) return line(sum_ + " = -0.0f;");
+  // Compilers would move a load to where its value is used, behind the conditions, and none would be in flight with another.
+  void keep_loads() {
+    std::string kept;
+    for (size_t i = 0; i < part_.nodes.size(); ++i)
+      if (part_.nodes[NodeId(i)].kind == Node::kLoad && in_u_[i]) kept += " fs_keep(" + names_[i] + "[u]);";
+    if (kept.empty()) return;
     line("#pragma unroll");
-    line("for (int lane = 0; lane < " + number(part_.vector) + "; ++lane) " + sum_ + ".at[lane] = -0.0f;");
+    line("for (int u = 0; u < " + number(part_.list->ahead) + "; ++u) {" + kept + " }");
+  }
+
+  DType dtype() const { return kernel_.buffers[store_.buffer].dtype; }
+  std::string element() const { return storage_type(dtype()); }
+  std::string sum_of_lane() const { return sum_ + (part_.lane.valid() ? ".at[lane]" : ""); }
+
+  void clear() {
+    if (part_.lane.valid()) {
+      line("#pragma unroll");
+      line("for (int lane = 0; lane < " + number(part_.vector) + "; ++lane) " + sum_of_lane() + " = " + no_sum(dtype()) + ";");
+    } else {
+      line(sum_ + " = " + no_sum(dtype()) + ";");
+    }
   }
 
   std::string target(const Index& index) const {

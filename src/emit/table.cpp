@@ -12,6 +12,7 @@ namespace fusec {
 namespace {
 constexpr int64_t kLongestPeriod = 16;  // threads: half a warp
 constexpr int kApart = 16;              // copies that leave two lanes of a warp in one place at most
+constexpr int kTurnsOfLook = 8;         // of which one finds out whether lanes meet: that costs as much as some updates
 }  // namespace
 
 TableText::TableText(const Kernel& kernel, const Part& part, const std::string& target, const std::string& value, NameScope& scope)
@@ -28,8 +29,9 @@ TableText::TableText(const Kernel& kernel, const Part& part, const std::string& 
       turn_(scope.take("turn")),
       slice_(table_.slices > 1 ? scope.take("slice") : ""),
       slot_(table_.slices > 1 ? scope.take("slot") : ""),
-      crowded_(looks_for_crowds() ? scope.take("crowded") : "") {
-  if (lanes_ > 1 || table_.cached || part.dims.size() < 2) return;
+      crowded_(looks_for_crowds() ? scope.take("crowded") : ""),
+      looks_(looks_for_crowds() ? scope.take("looks") : "") {
+  if (lanes_ > 1 || part.dims.size() < 2) return;
   const Size extent = part.space.extent(part.dims.back());
   if (extent.is_constant() && extent.value() <= kLongestPeriod && store_.index.coefficient(part.dims.back()).is(1))
     period_ = extent.value();
@@ -61,6 +63,11 @@ std::string TableText::loop(const std::string& index_type, const std::string& tu
   return "for (" + index_type + " " + turn_ + " = " + team + "; " + turn_ + " < " + turns + "; " + turn_ + " += " + number(teams_) + ") {";
 }
 
+std::vector<std::string> TableText::start_of_turn() const {
+  if (crowded_.empty()) return {};
+  return {"const bool " + looks_ + " = " + turn_ + " / " + number(teams_) + " % " + number(kTurnsOfLook) + " == 0;  // whether lanes meet"};
+}
+
 std::string TableText::element(const std::string& slot) const {
   const bool bare = slot.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == std::string::npos;
   if (table_.copies == 1) return name_ + "[" + slot + "]";
@@ -88,7 +95,7 @@ std::string TableText::update(const std::string& index, const std::string& value
                                                    : shared_update_function(store_.accumulate);
   auto text = [&](const std::string& slot) {
     return function + "(&" + element(slot) + ", " + (table_.counts ? "1u" : value) + (is_joined() ? ", " + slot + ", " + meets : "") +
-           (crowded_.empty() ? "" : ", lane == 0, " + crowded_) + ");";
+           (crowded_.empty() ? "" : ", lane == 0 && " + looks_ + ", " + crowded_) + ");";
   };
   if (table_.cached) {
     const std::string pointer = "(" + type_ + " *p, " + type_ + " x";

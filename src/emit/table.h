@@ -16,6 +16,7 @@ class TableText {
   // Statements before the blocks of updates; opens the loop over them, whose variable is turn().
   std::vector<std::string> start() const;
   std::string loop(const std::string& index_type, const std::string& turns) const;
+  std::vector<std::string> start_of_turn() const;
   const std::string& turn() const { return turn_; }
   // The update of element `index` by `value`.
   std::string update(const std::string& index, const std::string& value) const;
@@ -33,7 +34,7 @@ class TableText {
   int lanes_;
   int64_t teams_;
   DType dtype_;
-  std::string target_, value_, type_, name_, tags_, turn_, slice_, slot_, crowded_;
+  std::string target_, value_, type_, name_, tags_, turn_, slice_, slot_, crowded_, looks_;
   int64_t period_ = 1;  // by which the places of neighbouring threads repeat where their rows are one
 };
 

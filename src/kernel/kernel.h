@@ -71,6 +71,7 @@ struct Claim {
   int slots = 4;
   int64_t row_elems = 1, elems = 1;  // of sums, and of each copy of all sums
   int copies = 1;
+  int apart = 1;  // words from one row's count to the next
   BufferId places, rest, sums;
 };
 
@@ -115,8 +116,9 @@ struct Column {
 // Vectors that keep to memory's alignment where rows do not start on it: lane 0 of vector v stands at v · Part::vector − shift of its row.
 // The first and the last vector of a row may have lanes outside it, which count for nothing.
 struct Skew {
-  Index shift;        // of a row, less than the vector
-  int64_t elems = 0;  // of a row
+  Index shift;                  // of a row, less than the vector
+  int64_t first = 0, each = 0;  // that of row i, where rows are numbered by one variable: (first + i · each) mod the vector
+  int64_t elems = 0;            // of a row
 };
 
 // Reductions. The part's `dims` are rows, each of which has `positions`. A group of threads takes a row through its phases: in each it
@@ -200,13 +202,14 @@ struct List {
   NodeId item, sum;
   int slots = 4;
   BufferId rest;
-  NodeId row;                       // of an item of the rest
-  BufferId sums;                    // of the rest, for a row with more updates than slots
-  Index element;                    // of the sums
-  int copies = 1;                   // of the sums, which blocks take in turns
-  int64_t elems = 1;                // of each
-  int ahead = 4;                    // items whose loads are in flight together
-  static constexpr int kRest = 16;  // items of the rest a thread
+  NodeId row;         // of an item of the rest
+  BufferId sums;      // of the rest, for a row with more updates than slots
+  Index element;      // of the sums
+  int copies = 1;     // of the sums, which blocks take in turns
+  int64_t elems = 1;  // of each
+  static constexpr int kUsualAhead = 4, kMostAhead = 16;
+  int ahead = kUsualAhead;              // items whose loads are in flight together, a power of two
+  static constexpr int kRestBegin = 4;  // where the rest's items begin: after their number, at a vector's boundary
 };
 
 // One iteration space of a kernel: a range of its blocks.

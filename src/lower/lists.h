@@ -7,12 +7,13 @@
 
 namespace fusec {
 
-// True if `op` adds rows in f32, of a number and size known now.
+// True if `op` adds rows, of a number and size known now.
 bool can_list(const Graph& graph, OpId op);
-// True if that is likely faster: rows are long enough for a thread each to read the same slots, and few updates meet in one.
+// True if that is likely faster: rows are long enough for a thread each to read the same slots, and few updates meet in one, or most in
+// the rest, where those that meet are side by side.
 bool should_list(const Graph& graph, OpId op);
 // Chooses the numbers of a list: slots of each row for twice as many updates as come on average.
-void size_list(const Graph& graph, OpId op, ListPlace& list);
+void size_list(const Graph& graph, const Target& target, OpId op, ListPlace& list);
 
 // No row has updates, and nothing is left over.
 void lower_list_starts(const KernelInput& input, OpId op, const ListPlace& list, Kernel& kernel);

@@ -235,9 +235,20 @@ CheckPlace Lowering::check_place(OpId op, Draft& draft) {
   return {draft.record, it->second};
 }
 
+namespace {
+
+// Of the states that a part's groups leave.
+PartLayout layout_of_columns(const Part& part) {
+  const Sweep& sweep = *part.sweep;
+  PartLayout layout{Size(sweep.blocks), iterations(part, sweep.dims) * Size(int64_t{part.vector})};
+  if (sweep.skew) layout.first = sweep.skew->first, layout.each = sweep.skew->each, layout.vector = part.vector;
+  return layout;
+}
+
+}  // namespace
+
 bool Lowering::lower_columns(uint32_t id, const ColumnPlan& plan, const IdVec<ValueId, bool>& computed,
                              const std::vector<Destination>& wanted) {
-  if (plan.columns.empty()) return false;
   if (plan.columns.empty()) return false;
   auto part_of = [&](const std::vector<ValueId>& values) {
     std::vector<Destination> some;
@@ -259,7 +270,7 @@ bool Lowering::lower_columns(uint32_t id, const ColumnPlan& plan, const IdVec<Va
       std::map<OpId, Partial> partials;
       for (size_t c = 0; c < plan.columns.size(); ++c) {
         const Accumulator& a = sweep.columns[c].accumulator;
-        partials[plan.columns[c]] = {kernel.buffers[a.partials].arg, a.dtype, Size(sweep.blocks)};
+        partials[plan.columns[c]] = {kernel.buffers[a.partials].arg, a.dtype, layout_of_columns(kernel.parts[0])};
       }
       add_kernel(std::move(kernel));
       FUSEC_CHECK(lower_fused(id, computed, part_of(plan.column_roots), true, partials), "the results of columns have no kernel");
@@ -290,7 +301,7 @@ bool Lowering::lower_fused(uint32_t id, const IdVec<ValueId, bool>& computed, co
   for (const auto& [op, partial] : partials) {
     Buffer b{partial.arg, partial.dtype, "partial"};
     b.read = true;
-    input.reduced_before[op] = {kernel.buffers.push(std::move(b)), partial.dtype, partial.parts};
+    input.reduced_before[op] = {kernel.buffers.push(std::move(b)), partial.dtype, partial.layout};
   }
   const auto& scratch = input.scratch;
   std::vector<KernelInput::Stored> pointwise;

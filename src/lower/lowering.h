@@ -21,7 +21,7 @@ namespace fusec {
 struct Partial {
   KernelArg arg;
   DType dtype = DType::kF32;
-  Size parts;
+  PartLayout layout;
 };
 
 // Memory that holds a value between launches.

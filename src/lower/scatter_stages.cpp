@@ -69,7 +69,7 @@ void Lowering::lower_replicated(uint32_t id, const IdVec<ValueId, bool>& compute
 std::string Lowering::why_no_lists(const IdVec<ValueId, bool>& computed, OpId op, const std::vector<Destination>& wanted) const {
   const bool chooses = options_.scatter == ScatterSchedule::kAuto;
   if (!chooses && options_.scatter != ScatterSchedule::kLists) return "another schedule is asked for";
-  if (!can_list(graph_, op)) return "lists are for rows of f32, of sizes that are known, to which index_put adds";
+  if (!can_list(graph_, op)) return "lists are for rows of sizes that are known, to which index_put adds";
   if (chooses && !should_list(graph_, op)) return "rows are short, or many updates go to each";
   const ValueId v = graph_[op].out[0];
   auto in_place = [&](const Destination& d) { return d.value == v && lies_over_input(d.arg); };
@@ -99,9 +99,10 @@ void Lowering::lower_listed(uint32_t id, const IdVec<ValueId, bool>& computed, O
   const Size rows = shape[static_cast<size_t>(graph_.attrs(graph_[op]).dim)], updates = graph_[graph_[op].in[1].value].shape[0];
   const Size bytes(bytes_of(DType::kI32));
   ListPlace sizes;
-  size_list(graph_, op, sizes);
-  lists_[op] = {new_workspace(rows * bytes, id, id), new_workspace(rows * Size(sizes.slots) * bytes, id, id),
-                new_workspace((updates + 1) * bytes, id, id), new_workspace(element_count(shape) * Size(sizes.copies) * bytes, id, id)};
+  size_list(graph_, target_, op, sizes);
+  lists_[op] = {new_workspace(rows * Size(sizes.apart) * bytes, id, id), new_workspace(rows * Size(sizes.slots) * bytes, id, id),
+                new_workspace((updates + Size(2 * List::kRestBegin)) * bytes, id, id),
+                new_workspace(element_count(shape) * Size(int64_t{sizes.copies} * bytes_of(graph_[graph_[op].out[0]].dtype)), id, id)};
   for (const auto& lower_step : {lower_list_starts, lower_list_claims, lower_list_rest}) {
     Draft draft;
     draft.kernel.segment = id;
@@ -120,8 +121,8 @@ ListPlace Lowering::list_place(OpId op, Draft& draft, bool written) const {
   };
   const std::array<KernelArg, 4>& at = lists_.at(op);
   ListPlace list{buffer(at[0], DType::kI32, "counts"), buffer(at[1], DType::kI32, "slots"), buffer(at[2], DType::kI32, "rest"),
-                 buffer(at[3], DType::kF32, "sums")};
-  size_list(graph_, op, list);
+                 buffer(at[3], graph_[graph_[op].out[0]].dtype, "sums")};
+  size_list(graph_, target_, op, list);
   return list;
 }
 

@@ -101,6 +101,15 @@ int64_t instructions(const Graph& graph, const Part& part) {
 constexpr int64_t kMaxUnrolledInstructions = 6000;
 constexpr int kMaxInlineDepth = 3;
 constexpr int kBlock = 128, kTileBlock = 256;  // threads
+constexpr int64_t kItemBytes = 64;  // that a thread loads at once where it is ahead of more: compilers keep few registers for them
+
+// That are loaded for an element along `x`.
+int64_t bytes_of_element(const Part& part, AtomId x) {
+  int64_t bytes = 0;
+  for (const Node& n : part.nodes)
+    if (n.kind == Node::kLoad && part.space.depends_on(n.index, x)) bytes += bytes_of(n.dtype);
+  return bytes;
+}
 
 int choose_vector(const Graph& graph, const Target& target, const Part& part, const Kernel& kernel) {
   if (index_depth(part) > kMaxInlineDepth) return 1;  // such indices are computed once, by name
@@ -115,6 +124,8 @@ int choose_vector(const Graph& graph, const Target& target, const Part& part, co
   while (width > 1 && (elems / width < target.multiprocessors * int64_t{256} || cost * width > kMaxUnrolledInstructions ||
                        !guards_uniform(part, x, width) || (!one_dimension && !extent.exact_quotient(width))))
     width /= 2;
+  if (part.list && part.list->ahead > List::kUsualAhead)
+    while (width > 1 && part.list->ahead * width * bytes_of_element(part, x) > kItemBytes) width /= 2;
   return width;
 }
 
@@ -242,6 +253,9 @@ void schedule_parts(const Graph& graph, const Target& target, Kernel& kernel) {
   kernel.block = tiled ? kTileBlock : block;
   for (Part& part : kernel.parts) {
     if (!part.tile) schedule(graph, target, kernel, part);
+    if (part.list && part.list->ahead > List::kUsualAhead)
+      kernel.blocks_resident =
+          static_cast<int>(std::clamp<int64_t>(part.grid.blocks() / target.multiprocessors + 1, 1, 1024 / kernel.block));
     name_shared_atoms(part);
     choose_index_width(part);
   }

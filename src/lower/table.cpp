@@ -15,7 +15,7 @@ constexpr int kMaxSlices = 3;               // (every update is read as often)
 constexpr int64_t kManyUpdates = 32768;     // fewer are over before a table is cleared
 constexpr int64_t kUpdatesPerBlock = 4096;  // at least, and as many as a table has elements, which it takes to add them up
 constexpr int64_t kFewestCopies = 4;
-constexpr int64_t kCacheSize = 2048, kCacheWorth = 1 << 21;  // elements; updates, each of which costs the look into the table
+constexpr int64_t kCacheSize = 4096, kCacheWorth = 1 << 21;  // elements; updates, each of which costs the look into the table
 constexpr int64_t kCopiesBytes = 64 << 10;                   // of a table with copies
 constexpr int64_t kBytesInFlight = 64;                       // that a thread loads at once
 
@@ -87,8 +87,10 @@ std::string make_table(const Target& target, const Size& elements, ScatterSchedu
                                                 : "the target has more elements than 32 bits count";
   Table& table = *part.table;
   kernel.dynamic_bytes = static_cast<int>(table.range() * (table.element_bytes() * table.copies + (table.cached ? 4 : 0)));
-  const int64_t resident = std::clamp<int64_t>((target.shared_bytes_per_block - 1024) / (kernel.dynamic_bytes + 1024), 1, 4);
-  kernel.block = resident == 1 ? 1024 : 512;
+  const int64_t by_memory = std::clamp<int64_t>((target.shared_bytes_per_block - 1024) / (kernel.dynamic_bytes + 1024), 1, 4);
+  kernel.block = by_memory == 1 ? 1024 : 512;
+  const int64_t resident = std::min<int64_t>(by_memory, target.threads_per_multiprocessor / kernel.block);
+  kernel.blocks_resident = static_cast<int>(resident);  // all of the grid at once, whatever registers that leaves
   if (!part.serial.valid())
     part.unroll = static_cast<int>(std::clamp<int64_t>(kBytesInFlight / std::max<int64_t>(1, loaded_bytes(part)), 1, 4));
   table.updates = grid_of(part, kernel.block);

@@ -376,7 +376,7 @@ void Tracer::recipe_reduction(OpId id, const Request& request, Recipe& out) {
   }
   const auto before = rows_->reduced_before.find(id);
   const bool in_parts = before != rows_->reduced_before.end();
-  const auto positions = rows_->position_of(in_parts ? Shape{before->second.parts} : extents);
+  const auto positions = rows_->position_of(in_parts ? Shape{before->second.layout.parts} : extents);
   if (!positions || chosen || std::any_of(row.begin(), row.end(), along)) {
     rows_->refused = id;
     out.forward = true;
@@ -406,8 +406,11 @@ void Tracer::recipe_reduction(OpId id, const Request& request, Recipe& out) {
     load.dtype = before->second.dtype;
     load.buffer = before->second.buffer;
     const Shape& result = graph_[request.value].shape;
-    load.index = part_.space.simplify((*positions)[0] * element_count(result) + linear(row, result));
-    std::erase_if(guards, along);
+    const PartLayout& layout = before->second.layout;
+    const Index part = (*positions)[0];
+    load.index = part * layout.stride + linear(row, result);
+    if (layout.vector > 1) load.index = load.index + part_.space.remainder(part * Size(layout.each) + Index(layout.first), layout.vector);
+    load.index = part_.space.simplify(std::move(load.index));
     load.guard = std::move(guards);
     out.operands.push_back({true, {}, intern(std::move(load))});
     out.accumulator = std::move(a);
@@ -522,7 +525,7 @@ void Tracer::recipe_listed(OpId id, const Request& request, Recipe& out) {
     n.guard = lists_[request.guard];
     return n;
   };
-  const NodeId count = intern(load(list.counts, DType::kI32, row));
+  const NodeId count = intern(load(list.counts, DType::kI32, row * Size(list.apart)));
   part_.list->sums = list.sums;
   part_.list->copies = list.copies;
   part_.list->elems = element_count(graph_[op.in[0].value].shape).value();

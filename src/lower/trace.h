@@ -29,6 +29,14 @@ struct ListPlace {
   BufferId counts, places, rest, sums;
   int slots = 4, ahead = 4;
   int copies = 1;  // of the sums
+  int apart = 1;   // words from one count to the next
+};
+
+// States of results that a kernel left in parts: part k's stand (first + k · each) mod `vector` elements after k · `stride`.
+struct PartLayout {
+  Size parts, stride;
+  int64_t first = 0, each = 0;
+  int vector = 1;
 };
 
 // Reductions inside a trace: their results belong to rows, their operands to the positions of a row.
@@ -37,11 +45,11 @@ struct RowTrace {
   std::vector<AtomId> positions;
   // The operand's index along each reduced dim, given their extents; none when these are not the row's positions.
   std::function<std::optional<std::vector<Index>>(const Shape& extents)> position_of;
-  // Reductions whose operand was reduced before, in parts: `parts` states for each of their results, one after the other.
+  // Reductions whose operand was reduced before.
   struct Parts {
     BufferId buffer;
     DType dtype = DType::kF32;
-    Size parts;
+    PartLayout layout;
   };
   std::map<OpId, Parts> reduced_before;
   bool known_means = false;  // variances by a second sweep over Σ (x − mean)²; else in one sweep

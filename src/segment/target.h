@@ -9,6 +9,7 @@ namespace fusec {
 struct Target {
   std::string arch = "sm_80";  // real architecture, e.g. "sm_90"
   int multiprocessors = 108;
+  int threads_per_multiprocessor = 2048;
   double bandwidth_gbps = 1400;        // plain copy, bytes read plus written
   double instructions_per_us = 1.5e7;  // simple lane instructions a µs, all multiprocessors
   double atomics_per_us = 6e4;         // global, L2-resident, spread

@@ -8,6 +8,8 @@ inline __attribute__((always_inline)) unsigned long long __cvta_generic_to_share
 
 namespace emu::ptx {
 
+inline __attribute__((always_inline)) void mov_b32(unsigned&) {}  // (to itself)
+
 template <class P>
 inline __attribute__((always_inline)) void st_global_v4_b32(P* p, unsigned a, unsigned b, unsigned c, unsigned d) {
   *emu::reinterpret<uint4*>(p) = {a, b, c, d};

@@ -52,8 +52,10 @@ TEST_CASE("one that does not fit says why") {
         "direct: the target does not fit into 3 blocks' shared memory");
   CHECK(choice(updates("[9000000]", "[100000]"), ScatterSchedule::kReplicas) ==
         "direct: two copies of the target would take more than 32 MiB");
-  CHECK(choice(updates("[8]", "[100000]", "i32"), ScatterSchedule::kLists) ==
-        "direct: lists are for rows of f32, of sizes that are known, to which index_put adds");
+  CHECK(choice(updates("[8]", "[100000]", "i32", "max"), ScatterSchedule::kLists) ==
+        "direct: lists are for rows of sizes that are known, to which index_put adds");
+  for (const char* dtype : {"i32", "i64", "bf16", "f64"})
+    CHECK(choice(updates("[8]", "[100000]", dtype), ScatterSchedule::kLists) == "lists");
   for (const auto schedule : {ScatterSchedule::kWarp, ScatterSchedule::kShared, ScatterSchedule::kCached, ScatterSchedule::kReplicas})
     CHECK(choice(updates("[8]", "[100000]", "f32", ""), schedule) == "direct: plain stores do not add up");
   CHECK(choice(updates("[8]", "[100000]", "f32", ""), ScatterSchedule::kAuto) == "direct");
