@@ -41,6 +41,8 @@ class RowWriter : NodeWriter {
 
   void write_row_index();
   void write_skew();
+  std::string shift_text() const { return index_text(part_.space, sweep_.skew->shift, wide()); }
+  void write_vectors();
 
   // The row of a thread, its number being `number_text`.
   void declare_row(const std::string& number_text);

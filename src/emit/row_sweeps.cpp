@@ -28,7 +28,7 @@ void RowWriter::open_positions(const std::string& begin, bool loads, bool stores
   } else {
     line("const " + type + " p = " + at + ";");
     // (a vector beyond its row has no lanes, and to skip it would delay its load; one beyond its block's share does have lanes)
-    if (stores || !skewed() || overlaps() || !end_.empty())
+    if (stores || !skewed() || overlaps() || !end_.empty() || !sweep_.ahead.empty())
       line("if (" + (whole > 0 ? "u >= " + number(whole) + " && " : "") + "p >= " + bound + ") break;");
   }
   declare_dims(sweep_.dims, "p");

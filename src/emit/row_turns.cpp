@@ -11,6 +11,14 @@ void RowWriter::open_rows() {
   const std::string type = index_type(), rows = number(sweep_.rows);
   write_member();
   if (sweep_.split > 1) write_chunk();
+  if (skewed()) {
+    open("const unsigned shift = [&]() -> unsigned {  // by which each of the block's rows starts after an aligned vector");
+    declare_row(block() + " * " + rows);
+    write_row_dims();
+    line("return " + shift_text() + ";");
+    close("();");
+    write_vectors();
+  }
   declare_columns();
   if (takes_turns() && !sweep_.accumulators.empty()) line("unsigned turn = 0;  // of two sets of shared states");
   load_for_all_rows();
@@ -80,8 +88,7 @@ void RowWriter::declare_ahead() {
     if (!in_u_[id.index]) line("if (threadIdx.x % 32 == 0) " + copy_text(id));
   close();
   line("fs_commit_copies();");
-  indent_.resize(indent_.size() - 2);
-  line("};");
+  close(";");
   line("unsigned slot = 0;  // of two, for this row and the next");
   line("fetch(" + std::string(wide() ? "(long long)" : "") + block() + " * " + number(sweep_.rows) + ", 0);");
 }
@@ -130,7 +137,7 @@ void RowWriter::close_rows() {
   else if (!shared_.empty()) line("__syncthreads();  // before the next row's states");
   close();
   merge_groups();
-  open_positions(first_position_);
+  open_positions(first_position_, false, true, false);
   for (size_t c = 0; c < sweep_.columns.size(); ++c) write_partial(c);
   close();
 }
@@ -141,14 +148,17 @@ void RowWriter::write_partial(size_t c) {
   const Size each = positions_ * Size(part_.lane.valid() ? part_.vector : 1);
   const std::string first = buffers_[column.accumulator.partials.index] + " + " + block() + " * " + size(each) + " + ";
   const std::string value = (buffer.dtype == DType::kI64 ? "(long long)" : "") + column_state(c) + ".value;";
-  const int width = std::min(access_width(column.index, {}), 16 / bytes_of(buffer.dtype));
+  // (lanes outside the row take their places too)
+  const Index index =
+      skewed() ? part_.space.variable(sweep_.dims[0]) * Size(part_.vector) + part_.space.variable(part_.lane) : column.index;
+  const int width = std::min(access_width(index, {}), 16 / bytes_of(buffer.dtype));
   const std::string lanes = number(part_.vector), states = names_of_columns_[c] + "_y";
   if (width > 1) line("Vec<" + std::string(storage_type(buffer.dtype)) + ", " + lanes + "> " + states + ";");
   if (part_.lane.valid()) line("#pragma unroll");
   line((part_.lane.valid() ? "for (int lane = 0; lane < " + lanes + "; ++lane) " : "") +
-       (width > 1 ? states + ".at[lane]" : "*(" + first + index_text(part_.space, column.index, wide()) + ")") + " = " + value);
+       (width > 1 ? states + ".at[lane]" : "*(" + first + index_text(part_.space, index, wide()) + ")") + " = " + value);
   if (width > 1)
-    line("fs_store<" + number(width) + ">(" + first + index_text(part_.space, without_lane(column.index), wide()) + ", " + states + ");");
+    line("fs_store<" + number(width) + ">(" + first + index_text(part_.space, without_lane(index), wide()) + ", " + states + ");");
 }
 
 void RowWriter::merge_groups() {

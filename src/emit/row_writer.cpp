@@ -88,9 +88,12 @@ void RowWriter::write_row_index() {
 
 void RowWriter::write_skew() {
   if (!skewed()) return;
-  const Skew& skew = *sweep_.skew;
-  line("const unsigned shift = " + index_text(part_.space, skew.shift, wide()) + ";  // by which the row starts after an aligned vector");
-  line("const unsigned vectors = (shift + " + number(skew.elems + part_.vector - 1) + ") / " + number(part_.vector) + ";");
+  line("const unsigned shift = " + shift_text() + ";  // by which the row starts after an aligned vector");
+  write_vectors();
+}
+
+void RowWriter::write_vectors() {
+  line("const unsigned vectors = (shift + " + number(sweep_.skew->elems + part_.vector - 1) + ") / " + number(part_.vector) + ";");
 }
 
 void RowWriter::declare_row(const std::string& number_text) {

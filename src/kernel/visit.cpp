@@ -128,7 +128,12 @@ bool rows_fill_blocks(const Part& part) {
 }
 
 bool depends_on_row(const Part& part, const Index& index) {
-  return std::any_of(part.dims.begin(), part.dims.end(), [&](AtomId v) { return part.space.depends_on(index, v); });
+  auto varies = [&](const Index& i) {
+    return std::any_of(part.dims.begin(), part.dims.end(), [&](AtomId v) { return part.space.depends_on(i, v); });
+  };
+  if (!varies(index)) return false;
+  const bool one_shift = part.sweep && part.sweep->skew && !part.sweep->columns.empty();  // of all rows that a block takes
+  return !one_shift || varies(index + part.sweep->skew->shift);
 }
 
 int64_t positions_of_block(const Sweep& sweep, int64_t positions) {

@@ -12,6 +12,7 @@ namespace fusec {
 namespace {
 
 constexpr int64_t kBytesInFlight = 64;       // that a thread should have on the way
+constexpr int64_t kMostBytesInFlight = 160;  // where threads are few
 constexpr int64_t kHeldBytes = 128;          // that a thread may keep in registers between phases
 constexpr int64_t kHeldBytesOfLargest = 96;  // and a thread of a block of kMaxBlock
 constexpr int64_t kHeldBytesOfNarrow = 144;  // and of one of kNarrowBlock
@@ -41,6 +42,7 @@ constexpr double kFilled = 0.9;  // of the multiprocessors, at least, before blo
 constexpr int64_t kMaxSplit = 4096;
 constexpr int64_t kThreadsWanted = 1024, kThreadsOfStreams = 1536;
 constexpr int64_t kLeastThreads = 896;    // on a multiprocessor, before a row gets more than its loads in flight need
+constexpr int kLeastSkewedGroup = 128;    // threads of a block that takes rows in turns
 constexpr int kWorthSkew = 4;             // times as wide as vectors would be otherwise
 constexpr double kIdleWorth = 0.1;        // of the threads, before each does more
 constexpr int64_t kInlinePositions = 16;  // that one thread reduces alone
@@ -177,6 +179,7 @@ Traffic traffic(const Part& part) {
 // True if copies to shared memory can bring it: a thread its vector of a load along the row, a warp the number of the whole row.
 bool can_be_copied(const Part& part, const Node& n, bool along) {
   if (n.kind != Node::kLoad || !n.in.empty() || !n.guard.empty() || !depends_on_row(part, n.index)) return false;
+  if (along && part.sweep->skew && !n.reads_past_row) return false;
   int64_t bytes = bytes_of(n.dtype);
   if (along && part.lane.valid()) {
     const bool whole = n.index.coefficient(part.lane).is(1) && !inside_atom(part.space, n.index, part.lane) &&
@@ -278,11 +281,20 @@ struct RowChoice {
 
   void choose_threads_across(int block) {
     sweep.rows = static_cast<int>(std::min<int64_t>(kMaxColumns, bit_ceil(rows)));
-    // Short columns: narrow blocks, a cache line wide, rather than some that share columns.
+    // Short columns: narrow blocks, rather than some that share columns: a cache line wide where there are fewer than multiprocessors, and
+    // less than two wide where there are fewer than twice as many.
     const int64_t row_bytes = std::max<int64_t>(1, t.first);
-    while (positions <= kShortColumn && sweep.rows * row_bytes > kLineBytes && ceil_div(rows, sweep.rows) < target.multiprocessors)
-      sweep.rows /= 2;
+    auto too_wide = [&] {
+      const int64_t bytes = sweep.rows * row_bytes, blocks = ceil_div(rows, sweep.rows);
+      return (bytes > kLineBytes && blocks < target.multiprocessors) || (bytes >= 2 * kLineBytes && blocks < 2 * target.multiprocessors);
+    };
+    while (positions <= kShortColumn && sweep.rows > 1 && too_wide()) sweep.rows /= 2;
     group = std::min<int64_t>(bit_ceil(ceil_div(positions, in_flight)), kAcrossBlock / sweep.rows);
+    // Few threads have more on the way.
+    const int64_t most_in_flight = positions_in_flight(kMostBytesInFlight);
+    while (in_flight * 2 <= most_in_flight && positions >= in_flight * 2 * group &&
+           rows * group * 2 <= target.multiprocessors * kThreadsWanted)
+      in_flight *= 2;
     // A thread takes a whole row where there are threads enough.
     while (group > 1 && positions <= kInlinePositions && rows * (group / 2) >= target.multiprocessors * kThreadsWanted) group /= 2;
     hold_in_registers();
@@ -333,6 +345,26 @@ bool too_few_rows(const Part& part, const Target& target) {
   return rows * 4 < target.multiprocessors && rows * positions > int64_t{1} << 18;
 }
 
+namespace {
+
+// Of positions, whose lane runs along them: skewed ones where `may_skew` allows it and others would be much narrower.
+void choose_vectors_along(const Graph& graph, Part& part, const Kernel& kernel, const std::function<bool(int vector)>& may_skew) {
+  std::vector<AtomId>& dims = part.sweep->dims;
+  const int width = choose_width(part, kernel, dims.back()), wanted = wanted_width(part, kernel, dims.back());
+  if (width * kWorthSkew > wanted || !may_skew(wanted) || !skew_rows(graph, part, kernel, wanted)) apply_vector(part, dims, width);
+}
+
+// Where a block takes rows in turns: their number is known, and that of the blocks, none of which shares a row, fills whole vectors.
+bool rows_of_block_start_alike(const Part& part, const Target& target, int vector) {
+  const Sweep& sweep = *part.sweep;
+  const Size positions = iterations(part, sweep.dims);
+  if (!positions.is_constant() || !iterations(part).is_constant() || target.multiprocessors < vector) return false;
+  const int64_t vectors = positions.value() / vector + 2;
+  return positions.value() >= int64_t{kLeastSkewedGroup} * vector && (!sweep.accumulators.empty() || vectors <= kColumnBlock);
+}
+
+}  // namespace
+
 // Each block takes one row after another, its threads always the same positions. Without anything that a whole row has to wait for, blocks
 // share a row.
 bool schedule_columns(const Graph& graph, const Target& target, const std::function<KernelArg(const Size&)>& scratch, Kernel& kernel) {
@@ -342,7 +374,7 @@ bool schedule_columns(const Graph& graph, const Target& target, const std::funct
   merge_dims(part, sweep.dims);
   order_for_memory(part, kernel, sweep.dims);
   if (sweep.dims.empty()) return false;
-  apply_vector(part, sweep.dims, choose_width(part, kernel, sweep.dims.back()));
+  choose_vectors_along(graph, part, kernel, [&](int vector) { return rows_of_block_start_alike(part, target, vector); });
   const Size position_count = iterations(part, sweep.dims), row_count = iterations(part);
   if (!position_count.is_constant()) return false;
   const int64_t positions = position_count.value(), rows = typical(part, row_count);
@@ -358,7 +390,7 @@ bool schedule_columns(const Graph& graph, const Target& target, const std::funct
   sweep.steps = static_cast<int>(waits ? turns : part.vector > 1 ? 1 : std::min(turns, most_steps));
   sweep.split = static_cast<int>(ceil_div(turns, sweep.steps));
   sweep.steps = static_cast<int>(ceil_div(turns, sweep.split));
-  sweep.rows = std::max(1, kColumnBlock / sweep.group);
+  sweep.rows = sweep.skew ? 1 : std::max(1, kColumnBlock / sweep.group);  // (rows side by side start at different elements)
   kernel.block = sweep.group * sweep.rows;
   sweep.held = true;
   sweep.kept = choose_kept(graph, part, kKeptBytes / 2);
@@ -366,6 +398,7 @@ bool schedule_columns(const Graph& graph, const Target& target, const std::funct
       static_cast<int>(std::max<int64_t>(1, (waits || step_bytes > kKeptBytes / 2 ? kThreadsWanted : kThreadsOfStreams) / kernel.block));
   const int64_t resident = std::max<int64_t>(1, int64_t{kernel.blocks_resident} * target.multiprocessors / sweep.split);
   sweep.blocks = static_cast<int>(std::clamp<int64_t>(ceil_div(rows, sweep.rows), 1, resident));
+  if (sweep.skew && sweep.blocks < rows) sweep.blocks -= sweep.blocks % part.vector;
   for (Column& c : sweep.columns) {
     const Size states = position_count * Size(int64_t{part.vector} * sweep.blocks);
     Buffer b{scratch(states * Size(state_bytes(c.accumulator))), c.accumulator.dtype, "partial"};
@@ -389,8 +422,8 @@ void schedule_rows(const Graph& graph, const Target& target, const std::function
   sweep.across = across_bytes > along_bytes;
   std::vector<AtomId>& vector_dims = sweep.across ? part.dims : sweep.dims;
   if (!vector_dims.empty()) {
-    const int width = choose_width(part, kernel, vector_dims.back()), wanted = wanted_width(part, kernel, vector_dims.back());
-    if (sweep.across || width * kWorthSkew > wanted || !skew_rows(graph, part, kernel, wanted)) apply_vector(part, vector_dims, width);
+    if (sweep.across) apply_vector(part, vector_dims, choose_width(part, kernel, vector_dims.back()));
+    else choose_vectors_along(graph, part, kernel, [](int) { return true; });
   }
 
   const Size row_count = iterations(part), position_count = iterations(part, sweep.dims);

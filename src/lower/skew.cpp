@@ -19,10 +19,10 @@ class Skewing {
 
   bool possible() {
     const Sweep& sweep = *part_.sweep;
-    if (sweep.dims.size() != 1 || !sweep.columns.empty() || !part_.space.extent(x_).is_constant()) return false;
+    if (sweep.dims.size() != 1 || !part_.space.extent(x_).is_constant()) return false;
     const int64_t elems = part_.space.extent(x_).value();
     if (elems < kLeastVectors * width_ || elems > kMostElems || !only_plain_nodes() || !only_plain_indices()) return false;
-    if (!choose_start()) return false;
+    if (!choose_start() || (!sweep.columns.empty() && !starts_evenly())) return false;
     const bool loads = std::all_of(part_.nodes.begin(), part_.nodes.end(), [&](const Node& n) {
       return n.kind != Node::kLoad || !along(n.index) || is_aligned(n.index) || can_be_shifted(n);
     });
@@ -36,6 +36,8 @@ class Skewing {
     Skew skew;
     skew.elems = space.extent(x_).value();
     skew.shift = space.remainder(start_, width_);
+    if (!sweep.columns.empty())
+      skew.first = start_.constant.value() % width_, skew.each = start_.coefficient(part_.dims[0]).value() % width_;
     const Index before = space.quotient(start_, width_) * Size(width_);
     for (Node& n : part_.nodes) {
       if (n.kind != Node::kLoad || !along(n.index)) continue;
@@ -90,6 +92,12 @@ class Skewing {
     if (most == starts.end() || !part_.space.is_nonnegative(most->first)) return false;
     start_ = most->first;
     return true;
+  }
+
+  // So many rows as a vector has elements further on, a row starts alike.
+  bool starts_evenly() const {
+    return part_.dims.size() == 1 && !inside_atom(part_.space, start_, part_.dims[0]) && start_.coefficient(part_.dims[0]).is_constant() &&
+           start_.constant.is_constant();
   }
 
   // Its vectors are those of the rows that decide, a number of whole vectors away.
