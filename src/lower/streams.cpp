@@ -105,6 +105,7 @@ bool only_passes(const Kernel& kernel) {
   });
 }
 
+// Loads of inputs, which somebody may read again; of what a launch has left too, where what is written would push it out.
 void mark_kept(const Program& program, const Graph& graph, const SymbolValues& typical, const Target& target, Kernel& kernel) {
   int64_t read = 0, written = 0;
   for (const Buffer& b : kernel.buffers) {
@@ -113,9 +114,10 @@ void mark_kept(const Program& program, const Graph& graph, const SymbolValues& t
     read += b.read ? bytes : 0;
     written += b.written ? bytes : 0;
   }
-  if (read + written <= target.l2_bytes || written * kLeastShare < target.l2_bytes || !only_passes(kernel)) return;
+  const bool fits = read + written <= target.l2_bytes;
+  if ((!fits && written * kLeastShare < target.l2_bytes) || !only_passes(kernel)) return;
   for (Buffer& b : kernel.buffers)
-    if (is_data(b) && b.read && !b.written && !b.may_overlap) b.cache = CacheHint::kKept;
+    if (is_data(b) && b.read && !b.written && !b.may_overlap && (!fits || b.arg.kind == KernelArg::kInput)) b.cache = CacheHint::kKept;
 }
 
 }  // namespace

@@ -75,7 +75,7 @@ FAULTS = {
     "two threads that write one element": (SUBTRACT, r"const unsigned i0 = t;", "const unsigned i0 = t / 2;", ["data race on output y"]),
     "an off-by-one vector bound": (VECTORS, r"\? \(int\)\((\d+) - t \* 4\) :", r"? (int)(\1 - t * 4) + 1 :", ["AddressSanitizer"]),
     "a whole vector where the last is shorter": (VECTORS, r"const bool whole = .*;", "const bool whole = true;", ["AddressSanitizer"]),
-    "a misaligned vector": (ROWS, r"(fs_load<4, 4>\(a_in \+ )", r"\g<1>1 + ", ["misaligned"]),
+    "a misaligned vector": (ROWS, r"(fs_load_kept<4, 4>\(a_in \+ )", r"\g<1>1 + ", ["misaligned"]),
     "a wrong rounding": (SUBTRACT, r"__float2bfloat16_rn\((\w+)\)", r"__ushort_as_bfloat16(__float_as_uint(\1) >> 16)", ["elements differ"]),
     "a cut inside a cast group, at a value stored narrow": (GROUP, r"const float m = (.*);", r"const float m = __bfloat162float(__float2bfloat16_rn(\1));", ["elements differ"]),
     "swapped operands": (SUBTRACT, r"a_x - b_x", "b_x - a_x", ["elements differ"]),

@@ -57,10 +57,15 @@ std::string doubled(const std::string& size, const std::string& ops, const std::
 
 }  // namespace
 
-TEST_CASE("what is read stays in the L2 cache while more is written than it holds") {
+TEST_CASE("what is read stays in the L2 cache: all inputs where it holds them, others while more is written than it holds") {
   const std::string ops = R"({"op": "mul", "in": ["x", 2], "out": "y"})";
   CHECK(has(lowered(doubled("4096, 8192", ops, R"(["y"])")), "fs_load_kept<"));
-  CHECK_FALSE(has(lowered(doubled("512, 8192", ops, R"(["y"])")), "fs_load_kept<"));                            // all of it fits
+  CHECK(has(lowered(doubled("512, 8192", ops, R"(["y"])")), "fs_load_kept<"));
+  const std::string updates = R"({"op": "full", "shape": [1048576], "dtype": "f32", "value": 0, "out": "z"},
+    {"op": "scatter", "in": ["z", "i", "x"], "dim": 0, "accumulate": "add", "out": "s"}, {"op": "mul", "in": ["s", 2], "out": "y"})";
+  const Program twice = lowered(
+      doubled("1048576", updates, R"(["y"])", R"(, {"name": "i", "dtype": "i32", "shape": [1048576], "init": {"randint": [0, 1048576]}})"));
+  CHECK(has(twice, "fs_load<4, 4>(s_work"));                                                                    // (nothing reads it again)
   CHECK_FALSE(has(lowered(doubled("4096, 8192", ops, R"([{"value": "y", "alias": "x"}])")), "fs_load_kept<"));  // may be written meanwhile
   CHECK_FALSE(has(lowered(doubled("4096, 8192", R"({"op": "sum", "in": ["x"], "dims": [1], "out": "y"})", R"(["y"])")), "fs_load_kept<"));
   CHECK(has(lowered(doubled("\"N\", 8192", ops, R"(["y"])").insert(1, R"("dims": {"N": {"size": 4096, "dynamic": true}}, )")),
