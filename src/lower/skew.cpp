@@ -36,8 +36,11 @@ class Skewing {
     Skew skew;
     skew.elems = space.extent(x_).value();
     skew.shift = space.remainder(start_, width_);
-    if (!sweep.columns.empty())
-      skew.first = start_.constant.value() % width_, skew.each = start_.coefficient(part_.dims[0]).value() % width_;
+    auto within_vector = [&](int64_t n) { return (n % width_ + width_) % width_; };
+    if (!sweep.columns.empty()) {
+      skew.first = within_vector(start_.constant.value());
+      skew.each = within_vector(start_.coefficient(part_.dims[0]).value());
+    }
     const Index before = space.quotient(start_, width_) * Size(width_);
     for (Node& n : part_.nodes) {
       if (n.kind != Node::kLoad || !along(n.index)) continue;
