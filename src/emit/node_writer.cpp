@@ -192,6 +192,8 @@ std::string NodeWriter::zero(DType dtype) {
   return literal_text(Literal{int64_t{0}}, dtype);
 }
 
+std::string NodeWriter::no_sum(DType dtype) { return literal_text(neutral_update(Accumulate::kAdd, dtype), dtype); }
+
 std::string NodeWriter::vector_type(size_t i) const {
   return "Vec<" + std::string(storage_type(part_.nodes[NodeId(i)].dtype)) + ", " + std::to_string(part_.vector) + ">";
 }

@@ -77,7 +77,7 @@ class NodeWriter {
   std::string whole_load(const Node& n, int width) const;
   static std::string zero(DType dtype);
   // What leaves every sum as it is, -0 too.
-  static std::string no_sum(DType dtype) { return is_float(dtype) ? (dtype == DType::kF64 ? "-0.0" : "-0.0f") : "0"; }
+  static std::string no_sum(DType dtype);
   // a + b; integers wrap.
   static std::string sum_text(DType dtype, const std::string& a, const std::string& b) {
     return is_float(dtype) ? a + " + " + b : "fs_join_add(" + a + ", " + b + ")";

@@ -154,7 +154,7 @@ class PartWriter : NodeWriter {
     line("const int " + filled + " = " + count + " < " + slots + " ? " + count + " : " + slots + ";");
     const std::string from = buffers_[sum.buffer.index] + " + " + index_text(part_.space, sum.index, wide());
     const std::string listed = scope_.take("listed"), following = scope_.take("following");
-    const bool reads_ahead = part_.list->ahead > List::kUsualAhead;
+    const bool reads_ahead = part_.list->reads_far_ahead();
     if (reads_ahead) line(items_type() + " " + listed + " = " + next_items(from) + ";");
     open("for (int " + next + " = 0; " + next + " < " + filled + "; " + next + " += " + ahead + ") {");
     if (reads_ahead)

@@ -680,26 +680,22 @@ __device__ __forceinline__ void fs_atomic_add_some(T* p, const Vec<T, N>& v, int
 }
 )"},
     {"fs_atomic_add_all", R"(// Adds N elements, of f32 in pieces of W to which p is aligned: each element by itself, not the vector as one.
-template <int W, int N>
-__device__ __forceinline__ void fs_atomic_add_all(float* p, const Vec<float, N>& v) {
+template <int W, class T, int N>
+__device__ __forceinline__ void fs_atomic_add_all(T* p, const Vec<T, N>& v) {
+  constexpr bool kIsF32 = (T)0.5 != (T)0 && sizeof(T) == 4;
 #ifdef __CUDA_ARCH__
-  if constexpr (__CUDA_ARCH__ >= 900 && W % 4 == 0) {
+  if constexpr (kIsF32 && __CUDA_ARCH__ >= 900 && W % 4 == 0) {
 #pragma unroll
     for (int k = 0; k < N; k += 4)
       asm volatile("red.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(__cvta_generic_to_global(p + k)), "f"(v.at[k]), "f"(v.at[k + 1]), "f"(v.at[k + 2]), "f"(v.at[k + 3]) : "memory");
     return;
-  } else if constexpr (__CUDA_ARCH__ >= 900 && W % 2 == 0) {
+  } else if constexpr (kIsF32 && __CUDA_ARCH__ >= 900 && W % 2 == 0) {
 #pragma unroll
     for (int k = 0; k < N; k += 2)
       asm volatile("red.global.add.v2.f32 [%0], {%1, %2};" ::"l"(__cvta_generic_to_global(p + k)), "f"(v.at[k]), "f"(v.at[k + 1]) : "memory");
     return;
   }
 #endif
-#pragma unroll
-  for (int k = 0; k < N; ++k) fs_atomic_add(p + k, v.at[k]);
-}
-template <int W, class T, int N>
-__device__ __forceinline__ void fs_atomic_add_all(T* p, const Vec<T, N>& v) {
 #pragma unroll
   for (int k = 0; k < N; ++k) fs_atomic_add(p + k, v.at[k]);
 }

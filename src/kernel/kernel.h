@@ -208,7 +208,8 @@ struct List {
   int copies = 1;     // of the sums, which blocks take in turns
   int64_t elems = 1;  // of each
   static constexpr int kUsualAhead = 4, kMostAhead = 16;
-  int ahead = kUsualAhead;              // items whose loads are in flight together, a power of two
+  int ahead = kUsualAhead;  // items whose loads are in flight together, a power of two
+  bool reads_far_ahead() const { return ahead > kUsualAhead; }
   static constexpr int kRestBegin = 4;  // where the rest's items begin: after their number, at a vector's boundary
 };
 

@@ -95,6 +95,22 @@ int choose_width(const Part& part, const Kernel& kernel, AtomId v) {
   return width;
 }
 
+// Of positions, whose lane runs along them: skewed ones where `may_skew` allows it and others would be much narrower.
+void choose_vectors_along(const Graph& graph, Part& part, const Kernel& kernel, const std::function<bool(int vector)>& may_skew) {
+  std::vector<AtomId>& dims = part.sweep->dims;
+  const int width = choose_width(part, kernel, dims.back()), wanted = wanted_width(part, kernel, dims.back());
+  if (width * kWorthSkew > wanted || !may_skew(wanted) || !skew_rows(graph, part, kernel, wanted)) apply_vector(part, dims, width);
+}
+
+// Where a block takes rows in turns: their number is known, and that of the blocks, none of which shares a row, fills whole vectors.
+bool rows_of_block_start_alike(const Part& part, const Target& target, int vector) {
+  const Sweep& sweep = *part.sweep;
+  const Size positions = iterations(part, sweep.dims);
+  if (!positions.is_constant() || !iterations(part).is_constant() || target.multiprocessors < vector) return false;
+  const int64_t vectors = positions.value() / vector + 2;
+  return positions.value() >= int64_t{kLeastSkewedGroup} * vector && (!sweep.accumulators.empty() || vectors <= kColumnBlock);
+}
+
 // Sweeps in which each node's value is used: bit q for sweep q.
 std::vector<uint64_t> uses(const Part& part, const std::vector<int>& phase, const std::vector<bool>& along) {
   std::vector<uint64_t> used(part.nodes.size());
@@ -344,26 +360,6 @@ bool too_few_rows(const Part& part, const Target& target) {
   if (in_cluster) return false;
   return rows * 4 < target.multiprocessors && rows * positions > int64_t{1} << 18;
 }
-
-namespace {
-
-// Of positions, whose lane runs along them: skewed ones where `may_skew` allows it and others would be much narrower.
-void choose_vectors_along(const Graph& graph, Part& part, const Kernel& kernel, const std::function<bool(int vector)>& may_skew) {
-  std::vector<AtomId>& dims = part.sweep->dims;
-  const int width = choose_width(part, kernel, dims.back()), wanted = wanted_width(part, kernel, dims.back());
-  if (width * kWorthSkew > wanted || !may_skew(wanted) || !skew_rows(graph, part, kernel, wanted)) apply_vector(part, dims, width);
-}
-
-// Where a block takes rows in turns: their number is known, and that of the blocks, none of which shares a row, fills whole vectors.
-bool rows_of_block_start_alike(const Part& part, const Target& target, int vector) {
-  const Sweep& sweep = *part.sweep;
-  const Size positions = iterations(part, sweep.dims);
-  if (!positions.is_constant() || !iterations(part).is_constant() || target.multiprocessors < vector) return false;
-  const int64_t vectors = positions.value() / vector + 2;
-  return positions.value() >= int64_t{kLeastSkewedGroup} * vector && (!sweep.accumulators.empty() || vectors <= kColumnBlock);
-}
-
-}  // namespace
 
 // Each block takes one row after another, its threads always the same positions. Without anything that a whole row has to wait for, blocks
 // share a row.

@@ -101,7 +101,7 @@ void Lowering::lower_listed(uint32_t id, const IdVec<ValueId, bool>& computed, O
   ListPlace sizes;
   size_list(graph_, target_, op, sizes);
   lists_[op] = {new_workspace(rows * Size(sizes.apart) * bytes, id, id), new_workspace(rows * Size(sizes.slots) * bytes, id, id),
-                new_workspace((updates + Size(2 * List::kRestBegin)) * bytes, id, id),
+                new_workspace((updates + Size(List::kRestBegin + List::kUsualAhead)) * bytes, id, id),
                 new_workspace(element_count(shape) * Size(int64_t{sizes.copies} * bytes_of(graph_[graph_[op].out[0]].dtype)), id, id)};
   for (const auto& lower_step : {lower_list_starts, lower_list_claims, lower_list_rest}) {
     Draft draft;

@@ -101,10 +101,11 @@ int64_t instructions(const Graph& graph, const Part& part) {
 constexpr int64_t kMaxUnrolledInstructions = 6000;
 constexpr int kMaxInlineDepth = 3;
 constexpr int kBlock = 128, kTileBlock = 256;  // threads
+constexpr int64_t kThreads = 1024;             // that keep a multiprocessor busy
 constexpr int64_t kItemBytes = 64;  // that a thread loads at once where it is ahead of more: compilers keep few registers for them
 
 // That are loaded for an element along `x`.
-int64_t bytes_of_element(const Part& part, AtomId x) {
+int64_t loaded_bytes_along(const Part& part, AtomId x) {
   int64_t bytes = 0;
   for (const Node& n : part.nodes)
     if (n.kind == Node::kLoad && part.space.depends_on(n.index, x)) bytes += bytes_of(n.dtype);
@@ -124,8 +125,8 @@ int choose_vector(const Graph& graph, const Target& target, const Part& part, co
   while (width > 1 && (elems / width < target.multiprocessors * int64_t{256} || cost * width > kMaxUnrolledInstructions ||
                        !guards_uniform(part, x, width) || (!one_dimension && !extent.exact_quotient(width))))
     width /= 2;
-  if (part.list && part.list->ahead > List::kUsualAhead)
-    while (width > 1 && part.list->ahead * width * bytes_of_element(part, x) > kItemBytes) width /= 2;
+  if (part.list && part.list->reads_far_ahead())
+    while (width > 1 && part.list->ahead * width * loaded_bytes_along(part, x) > kItemBytes) width /= 2;
   return width;
 }
 
@@ -187,7 +188,7 @@ void schedule(const Graph& graph, const Target& target, Kernel& kernel, Part& pa
   const int64_t cost = instructions(graph, part) * part.vector;
   // Repeat only while every multiprocessor keeps its threads.
   const int64_t threads = index_depth(part) > kMaxInlineDepth ? 0 : evaluate(iterations(part), typical_values(part.space.symbols()));
-  const int64_t spare = threads / (target.multiprocessors * int64_t{1024});
+  const int64_t spare = threads / (target.multiprocessors * kThreads);
   const int64_t room = std::min(spare, kMaxUnrolledInstructions / std::max<int64_t>(cost, 1));
   if (const AtomId v = part.list ? AtomId() : choose_serial(graph, part); v.valid() && room > 1)
     apply_serial(part, v, choose_repeats(part.space.extent(v), room));
@@ -197,6 +198,9 @@ void schedule(const Graph& graph, const Target& target, Kernel& kernel, Part& pa
   }
   part.grid.elems = innermost;
   part.grid = grid_of(part, kernel.block);
+  if (part.list && part.list->reads_far_ahead())
+    kernel.blocks_resident =
+        static_cast<int>(std::clamp<int64_t>(part.grid.blocks() / target.multiprocessors + 1, 1, kThreads / kernel.block));
 }
 
 // Small kernels want their few threads on as many multiprocessors as there are.
@@ -253,9 +257,6 @@ void schedule_parts(const Graph& graph, const Target& target, Kernel& kernel) {
   kernel.block = tiled ? kTileBlock : block;
   for (Part& part : kernel.parts) {
     if (!part.tile) schedule(graph, target, kernel, part);
-    if (part.list && part.list->ahead > List::kUsualAhead)
-      kernel.blocks_resident =
-          static_cast<int>(std::clamp<int64_t>(part.grid.blocks() / target.multiprocessors + 1, 1, 1024 / kernel.block));
     name_shared_atoms(part);
     choose_index_width(part);
   }
