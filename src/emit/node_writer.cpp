@@ -102,7 +102,9 @@ void NodeWriter::declare_dims(const std::vector<AtomId>& dims, const std::string
 std::string NodeWriter::address(BufferId buffer, const Index& index) const {
   const std::string text = index_text(part_.space, index, wide());
   const std::string sign = wide() || part_.space.is_nonnegative(index) ? "" : "(int)";  // (of guarded accesses)
-  return buffers_[buffer.index] + " + " + (text.find('-') == std::string::npos ? text : sign + "(" + text + ")");
+  if (text.find('-') != std::string::npos) return buffers_[buffer.index] + " + " + sign + "(" + text + ")";
+  // The items of a list differ in 32 bits, which are added first.
+  return buffers_[buffer.index] + " + " + (part_.list && text.find(" + ") != std::string::npos ? "(" + text + ")" : text);
 }
 
 void NodeWriter::mark_used() {
@@ -167,17 +169,18 @@ int NodeWriter::access_width(const Index& index, const std::vector<Index>& guard
   return static_cast<int>(part_.space.alignment(index, part_.lane, part_.vector));
 }
 
-// True for whole pieces of 16 bytes of what passes through once.
-bool NodeWriter::is_streamed(BufferId id, int width) const {
+// True for whole pieces of 16 bytes of what passes through once; beside updates for all that one instruction loads.
+bool NodeWriter::is_streamed(BufferId id, int width, int elems) const {
   const Buffer& buffer = kernel_.buffers[id];
-  return buffer.cache == CacheHint::kOnce && width * bytes_of(buffer.dtype) >= 16;
+  const bool updates = !part_.stores.empty() && part_.stores[0].update;
+  return buffer.cache == CacheHint::kOnce && (width * bytes_of(buffer.dtype) >= 16 || (updates && width == elems));
 }
 
 // Vector updates are additions of f32.
 int NodeWriter::access_width(const Store& s) const {
   if (s.claim || s.joins) return 0;
   const bool updates = s.update && s.accumulate != Accumulate::kNone;
-  if (updates && (part_.table || s.accumulate != Accumulate::kAdd || kernel_.buffers[s.buffer].dtype != DType::kF32)) return 0;
+  if (updates && ((part_.table && part_.table->lanes == 1) || s.accumulate != Accumulate::kAdd || kernel_.buffers[s.buffer].dtype != DType::kF32)) return 0;
   return access_width(s.index, s.guard);
 }
 
@@ -201,7 +204,7 @@ std::string NodeWriter::vector_type(size_t i) const {
 // All lanes, in pieces of `width`.
 std::string NodeWriter::whole_load(const Node& n, int width) const {
   const std::string lanes = std::to_string(part_.vector), from = address(n.buffer, without_lane(n.index));
-  if (is_streamed(n.buffer, width)) return "fs_load_once<" + lanes + ">(" + from + ")";
+  if (is_streamed(n.buffer, width, part_.vector)) return "fs_load_once<" + lanes + ">(" + from + ")";
   const Buffer& buffer = kernel_.buffers[n.buffer];
   // (a compiler predicates its own loads, but not those in assembly)
   const bool always = n.guard.empty() && !part_.has_tail && (!skewed() || n.reads_past_row);
@@ -229,7 +232,9 @@ void NodeWriter::write_load(NodeId id) {
   const std::string guard = guard_text(part_.space, n.guard, wide());
   const std::string target = vector_ref(id);
   if (!in_lane_[i]) {
-    const std::string value = pointer + "[" + index_text(part_.space, n.index, wide()) + "]";
+    const std::string at = index_text(part_.space, n.index, wide());
+    const std::string value =
+        is_streamed(n.buffer, 1, 1) ? "fs_load_once<1>(" + address(n.buffer, n.index) + ").at[0]" : pointer + "[" + at + "]";
     const std::string text = guard.empty() ? value : guard + " ? " + value + " : " + zero(n.dtype);
     line((in_u_[i] ? "" : "const " + type + " ") + target + " = " + text + ";");
     return;
@@ -442,11 +447,11 @@ std::string NodeWriter::next_items(const std::string& from) const {
   return "fs_load<" + std::to_string(part_.list->ahead) + ", " + std::to_string(std::min(part_.list->ahead, 4)) + ">(" + from + ")";
 }
 
-void NodeWriter::write_item_loads(const std::string& listed, const std::string& begin, const std::string& end) {
+void NodeWriter::write_item_loads(const std::string& listed, const std::string& exists) {
   const std::string item = names_[part_.list->item.index], ahead = std::to_string(part_.list->ahead);
   line("int " + item + "[" + ahead + "];");
   line("#pragma unroll");
-  line("for (int u = 0; u < " + ahead + "; ++u) " + item + "[u] = " + listed + ".at[" + begin + " + u < " + end + " ? u : 0];");
+  line("for (int u = 0; u < " + ahead + "; ++u) " + item + "[u] = " + exists + " ? " + listed + ".at[u] : " + listed + ".at[0];");
   write_loads(true, [](size_t) { return true; }, [&] { open_each_item(); });
 }
 
@@ -536,6 +541,17 @@ void NodeWriter::write_stores() {
   write_needed(roots, stores, {});
 }
 
+std::string NodeWriter::vector_store(const Store& s, const std::string& vector) const {
+  const bool updates = s.update && s.accumulate != Accumulate::kNone;
+  // (the assembly of fs_put keeps loads of later rows behind it)
+  const bool put = !part_.sweep && kernel_.buffers[s.buffer].shared_elems == 0;
+  const std::string name = updates ? "fs_atomic_add_all" : s.update ? "fs_store_one_of" : put ? "fs_put" : "fs_store";
+  const int width = access_width(s);
+  const bool once = !s.update && is_streamed(s.buffer, width, part_.vector);
+  return (once ? "fs_store_once(" : name + "<" + std::to_string(width) + ">(") + address(s.buffer, without_lane(s.index)) + ", " + vector +
+         ");";
+}
+
 void NodeWriter::write_lanes(const Scope& scope, const std::vector<const Store*>& stores) {
   const size_t n = part_.nodes.size();
   const std::string lanes = std::to_string(part_.vector);
@@ -573,14 +589,7 @@ void NodeWriter::write_lanes(const Scope& scope, const std::vector<const Store*>
   for (size_t k = 0; k < stores.size(); ++k) {
     if (results[k].empty()) continue;
     const Store& s = *stores[k];
-    const std::string to = address(s.buffer, without_lane(s.index));
-    const bool updates = s.update && s.accumulate != Accumulate::kNone;
-    // (the assembly of fs_put keeps loads of later rows behind it)
-    const bool put = !part_.sweep && kernel_.buffers[s.buffer].shared_elems == 0;
-    const std::string name = updates ? "fs_atomic_add_all" : s.update ? "fs_store_one_of" : put ? "fs_put" : "fs_store";
-    const bool once = !s.update && is_streamed(s.buffer, access_width(s));
-    const std::string store =
-        (once ? "fs_store_once(" : name + "<" + std::to_string(access_width(s)) + ">(") + to + ", " + results[k] + ");";
+    const std::string to = address(s.buffer, without_lane(s.index)), store = vector_store(s, results[k]);
     const std::string guard = store_guard(s);
     const std::string prefix = guard.empty() ? "" : "if (" + guard + ") ";
     if (skewed()) {
@@ -593,7 +602,7 @@ void NodeWriter::write_lanes(const Scope& scope, const std::vector<const Store*>
     } else {
       open(prefix + "{");
       line("if (whole) " + store);
-      line(std::string(updates ? "else fs_atomic_add_some(" : "else fs_store_some(") + to + ", " + results[k] + ", count);");
+      line(std::string(s.update && s.accumulate != Accumulate::kNone ? "else fs_atomic_add_some(" : "else fs_store_some(") + to + ", " + results[k] + ", count);");
       close();
     }
   }

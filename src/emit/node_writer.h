@@ -66,9 +66,10 @@ class NodeWriter {
   // Elements that one instruction may move: the lanes lie next to each other and the first is aligned to this many.
   int access_width(const Index& index, const std::vector<Index>& guard) const;
   int access_width(const Store& store) const;
-  bool is_streamed(BufferId buffer, int width) const;
+  bool is_streamed(BufferId buffer, int width, int elems) const;
   // "x_out[i0] = v;", or the update that it is.
   virtual std::string element_store(const Store& store) const;
+  virtual std::string vector_store(const Store& store, const std::string& vector) const;
   Index without_lane(const Index& index) const;
   // Rows whose first and last vectors have lanes outside them.
   bool skewed() const { return part_.sweep && part_.sweep->skew; }
@@ -108,9 +109,9 @@ class NodeWriter {
   // A vector of so many items of a list as are taken at once.
   std::string items_type() const { return "Vec<int, " + std::to_string(part_.list->ahead) + ">"; }
   std::string next_items(const std::string& from) const;
-  // Declares the items of such a vector, which stand from `begin` on (beyond `end` the first of them), and loads what they need: without a
+  // Declares the items of such a vector, of which number u `exists` (in place of others the first), and loads what they need: without a
   // condition, so that all loads are in flight together.
-  void write_item_loads(const std::string& listed, const std::string& begin, const std::string& end);
+  void write_item_loads(const std::string& listed, const std::string& exists);
   void open_each_item();
   void write_scope(const Scope& scope);
   // What the roots need at a position that is declared, in a part that repeats and vectorises nothing; then the stores and statements.

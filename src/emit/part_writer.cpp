@@ -31,6 +31,9 @@ class PartWriter : NodeWriter {
 
   std::string write(const std::string& first_block) {
     if (table_) {
+      for (const std::string& statement : table_->declare()) line(statement);
+      const std::string shares = table_->shares();
+      if (!shares.empty()) open(shares);
       for (const std::string& statement : table_->start()) line(statement);
       const std::string per = std::to_string(grid().per_block);
       const Size& elems = grid().elems;
@@ -41,6 +44,7 @@ class PartWriter : NodeWriter {
       write_body("");
       close();
       for (const std::string& statement : table_->finish()) line(statement);
+      if (!shares.empty()) close();
     } else if (!part_.stores.empty() && part_.stores[0].claim) {
       write_claims(first_block);
     } else if (kernel_.is_phase) {
@@ -72,6 +76,11 @@ class PartWriter : NodeWriter {
       write_scope(scope(true));
       close();
     }
+  }
+
+  std::string vector_store(const Store& s, const std::string& vector) const override {
+    if (!table_) return NodeWriter::vector_store(s, vector);
+    return table_->update_all(index_text(part_.space, without_lane(s.index), wide()), vector);
   }
 
   std::string element_store(const Store& s) const override {
@@ -116,7 +125,7 @@ class PartWriter : NodeWriter {
     for (size_t i = 0; i < before.size(); ++i) used_later_[i] = used_later_[i] || before[i];
     auto is_before = [&](size_t i) { return before[i]; };
     auto is_after = [&](size_t i) { return !before[i]; };
-    const std::string next = scope_.take("next"), total = scope_.take(names_[part_.list->sum.index] + "_sum");
+    const std::string total = scope_.take(names_[part_.list->sum.index] + "_sum");
     list_sum_ = total + (sums_lanes() ? "[lane]" : "");
     write_loads(false, is_before, {});
     write_scope({false, is_before, {}, {}, {}});
@@ -126,7 +135,7 @@ class PartWriter : NodeWriter {
       line("#pragma unroll");
       line("for (int lane = 0; lane < " + std::to_string(part_.vector) + "; ++lane) " + list_sum_ + " = " + no_sum(dtype) + ";");
     }
-    write_items(next);
+    write_items();
     write_rest_of_sum();
     write_loads(false, is_after, {});
     write_scope({false, is_after, scope(false).stores, {}, {}});
@@ -146,31 +155,36 @@ class PartWriter : NodeWriter {
     return before;
   }
 
-  void write_items(const std::string& next) {
+  // Those that fill a vector of items are added without conditions.
+  void write_items() {
     const Node& sum = part_.nodes[part_.list->sum];
     const std::string ahead = std::to_string(part_.list->ahead), slots = std::to_string(part_.list->slots), count = ref(sum.in[2]);
-    const std::string filled = scope_.take("filled");
+    const std::string filled = scope_.take("filled"), add = scope_.take("add"), many = scope_.take("many"), next = scope_.take("next"),
+                      listed = scope_.take("listed"), following = scope_.take("following");
     line("// The updates of this row, " + ahead + " at a time.");
     line("const int " + filled + " = " + count + " < " + slots + " ? " + count + " : " + slots + ";");
-    const std::string from = buffers_[sum.buffer.index] + " + " + index_text(part_.space, sum.index, wide());
-    const std::string listed = scope_.take("listed"), following = scope_.take("following");
-    const bool reads_ahead = part_.list->reads_far_ahead();
-    if (reads_ahead) line(items_type() + " " + listed + " = " + next_items(from) + ";");
-    open("for (int " + next + " = 0; " + next + " < " + filled + "; " + next + " += " + ahead + ") {");
-    if (reads_ahead)
-      line("const " + items_type() + " " + following + " = " + next + " + " + ahead + " < " + filled + " ? " +
-           next_items(from + " + " + next + " + " + ahead) + " : " + listed + ";");
-    else line("const " + items_type() + " " + listed + " = " + next_items(from + " + " + next) + ";");
-    write_item_loads(listed, next, filled);
+    open("auto " + add + " = [&](const " + items_type() + " &" + listed + ", int " + many + ") {");
+    const std::string exists = "u < " + many;
+    write_item_loads(listed, exists);
     open_each_item();
     Scope adding{true, [](size_t) { return true; }, {}, {}, {}};
     (sums_lanes() || !part_.lane.valid() ? adding.statements : adding.after_lanes)
-        .push_back(list_sum_ + " = " + next + " + u < " + filled + " ? " + sum_text(sum.dtype, list_sum_, ref(sum.in[1])) + " : " +
-                   list_sum_ + ";");
+        .push_back(list_sum_ + " = " + exists + " ? " + sum_text(sum.dtype, list_sum_, ref(sum.in[1])) + " : " + list_sum_ + ";");
     write_scope(adding);
     close();
+    close(";");
+    const std::string from = buffers_[sum.buffer.index] + " + " + index_text(part_.space, sum.index, wide()), here = from + " + " + next;
+    const bool reads_ahead = part_.list->reads_far_ahead();
+    if (reads_ahead) line(items_type() + " " + listed + " = " + next_items(from) + ";");
+    line("int " + next + " = 0;");
+    open("for (; " + next + " + " + ahead + " <= " + filled + "; " + next + " += " + ahead + ") {");
+    if (reads_ahead)
+      line("const " + items_type() + " " + following + " = " + next + " + " + ahead + " < " + filled + " ? " +
+           next_items(here + " + " + ahead) + " : " + listed + ";");
+    line(add + "(" + (reads_ahead ? listed : next_items(here)) + ", " + ahead + ");");
     if (reads_ahead) line(listed + " = " + following + ";");
     close();
+    line("if (" + next + " < " + filled + ") " + add + "(" + (reads_ahead ? listed : next_items(here)) + ", " + filled + " - " + next + ");");
   }
 
   void write_rest_of_sum() {

@@ -33,12 +33,27 @@ __device__ __forceinline__ Vec<T, N> fs_load(const T* p) {
   return v;
 }
 )"},
-    {"fs_load_once", R"(// Reads N elements, 16 bytes at a time, which the L2 cache need not keep.
+    {"fs_load_once", R"(// Reads N elements, 16 bytes at a time or all of fewer, which the L2 cache need not keep.
 template <int N, class T>
 __device__ __forceinline__ Vec<T, N> fs_load_once(const T* p) {
   Vec<T, N> v;
+  constexpr int kBytes = N * (int)sizeof(T);
+  if constexpr (kBytes >= 16) {
 #pragma unroll
-  for (int k = 0; k < N * (int)sizeof(T) / 16; ++k) reinterpret_cast<uint4*>(&v)[k] = __ldcs(reinterpret_cast<const uint4*>(p) + k);
+    for (int k = 0; k < kBytes / 16; ++k) reinterpret_cast<uint4*>(&v)[k] = __ldcs(reinterpret_cast<const uint4*>(p) + k);
+  } else if constexpr (kBytes == 8) {
+    const long long piece = __ldcs(reinterpret_cast<const long long*>(p));
+    memcpy(&v, &piece, 8);
+  } else if constexpr (kBytes == 4) {
+    const int piece = __ldcs(reinterpret_cast<const int*>(p));
+    memcpy(&v, &piece, 4);
+  } else if constexpr (kBytes == 2) {
+    const short piece = __ldcs(reinterpret_cast<const short*>(p));
+    memcpy(&v, &piece, 2);
+  } else {
+    const signed char piece = __ldcs(reinterpret_cast<const signed char*>(p));
+    memcpy(&v, &piece, 1);
+  }
   return v;
 }
 )"},
@@ -807,34 +822,36 @@ __device__ __forceinline__ void fs_clear_table(T* table, unsigned size, T start)
 )"},
     {"fs_add_shared",
      R"(// *p += v in shared memory, which has an operation for 32-bit integers only: 64 bits are two words and a carry. Where a thread's own updates
-// meet (`try_warp`) it looks whether its whole warp does, or every W-th lane of it, and can add a float once.
+// meet (`try_warp`) it looks whether its whole warp does, or every W-th lane of it (of floats, whose lanes would wait), and can add once.
 template <int W = 1, class T>
 __device__ __forceinline__ void fs_add_shared(T* p, T v, unsigned place, bool try_warp) {
-  if constexpr ((T)0.5 == (T)0 && sizeof(T) == 8) {
-    unsigned* words = (unsigned*)p;
-    const unsigned low = (unsigned)v, before = atomicAdd(words, low);
-    const unsigned high = (unsigned)((unsigned long long)v >> 32) + (before + low < before);
-    if (high != 0) atomicAdd(words + 1, high);
-  } else if constexpr ((T)0.5 == (T)0) {
-    atomicAdd(p, v);
-  } else {
-    if (try_warp) {
-      const unsigned active = __activemask();
-      const int lane = threadIdx.x % 32;
-      if (active == ~0u && __all_sync(active, place == __shfl_sync(active, place, W == 1 ? 0 : lane % W))) {
-#pragma unroll
-        for (int step = 16; W == 1 && step > 0; step /= 2) v += __shfl_xor_sync(~0u, v, step);
-#pragma unroll
-        for (int step = W; W > 1 && step < 32; step *= 2) {
-          const T other = __shfl_down_sync(~0u, v, step);
-          if (lane + step < 32) v += other;
-        }
-        if (lane < W) atomicAdd(p, v);
-        return;
-      }
+  constexpr bool kInteger = (T)0.5 == (T)0;
+  const auto add = [&] {
+    if constexpr (kInteger && sizeof(T) == 8) {
+      unsigned* words = (unsigned*)p;
+      const unsigned low = (unsigned)v, before = atomicAdd(words, low);
+      const unsigned high = (unsigned)((unsigned long long)v >> 32) + (before + low < before);
+      if (high != 0) atomicAdd(words + 1, high);
+    } else {
+      atomicAdd(p, v);
     }
-    atomicAdd(p, v);
+  };
+  if ((W == 1 || !kInteger) && try_warp) {
+    const unsigned active = __activemask();
+    const int lane = threadIdx.x % 32;
+    if (active == ~0u && __all_sync(active, place == __shfl_sync(active, place, W == 1 ? 0 : lane % W))) {
+#pragma unroll
+      for (int step = 16; W == 1 && step > 0; step /= 2) v = fs_join_add(v, __shfl_xor_sync(~0u, v, step));
+#pragma unroll
+      for (int step = W; W > 1 && step < 32; step *= 2) {
+        const T other = __shfl_down_sync(~0u, v, step);
+        if (lane + step < 32) v = fs_join_add(v, other);
+      }
+      if (lane < W) add();
+      return;
+    }
   }
+  add();
 }
 )"},
     {"fs_add_crowded",
@@ -865,6 +882,33 @@ __device__ __forceinline__ void fs_finish_cache(const T* table, const unsigned* 
   __syncthreads();
   for (int k = threadIdx.x; k < Size; k += blockDim.x)
     if (tags[k] != ~0u) update(target + tags[k], table[k]);
+}
+)"},
+    {"fs_update_cached_all",
+     R"(// Adds to target[at], …, where `at` is a multiple of N: in the table where their place is theirs or free. W lanes make a row (0: many).
+template <int Size, int W, int N, class T>
+__device__ __forceinline__ void fs_update_cached_all(T* table, unsigned* tags, unsigned at, const Vec<T, N>& v, T* target) {
+  const unsigned place = at / N % Size;
+  unsigned owner = fs_peek(tags + place);
+  if (owner == ~0u) owner = atomicCAS(tags + place, ~0u, at);
+  if (owner == ~0u || owner == at) {
+#pragma unroll
+    for (int k = 0; k < N; ++k) fs_add_shared<W == 0 ? 1 : W>(table + k * Size + place, v.at[k], place, W > 0);
+  } else {
+    fs_atomic_add_all<N>(target + at, v);
+  }
+}
+)"},
+    {"fs_finish_cache_all", R"(template <int Size, int N, class T>
+__device__ __forceinline__ void fs_finish_cache_all(const T* table, const unsigned* tags, T* target) {
+  __syncthreads();
+  for (int place = threadIdx.x; place < Size; place += blockDim.x) {
+    if (tags[place] == ~0u) continue;
+    Vec<T, N> v;
+#pragma unroll
+    for (int k = 0; k < N; ++k) v.at[k] = table[k * Size + place];
+    fs_atomic_add_all<N>(target + tags[place], v);
+  }
 }
 )"},
     {"fs_same_bits", R"(template <class T>

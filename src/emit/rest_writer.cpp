@@ -65,7 +65,7 @@ class RestWriter : NodeWriter {
     write_scope({false, all, {}, {}});
     const std::string listed = scope_.take("listed");
     line("const " + items_type() + " " + listed + " = " + next_items(rest() + " + " + number(List::kRestBegin) + " + " + begin_) + ";");
-    write_item_loads(listed, begin_, left_);
+    write_item_loads(listed, begin_ + " + u < " + left_);
     keep_loads();
     open_each_item();
     line("if (" + begin_ + " + u >= " + left_ + ") break;");

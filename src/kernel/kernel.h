@@ -179,15 +179,16 @@ struct Line {
 
 // Updates of a small target: each block applies them to a table of its own in shared memory, and that to the target at the end.
 struct Table {
-  int64_t size = 0;           // elements of the target, contiguous
-  int slices = 1;             // blocks that share a table: each reads all updates and takes those of every slices-th element
-  int copies = 1;             // of each element: neighbouring threads use neighbouring copies
-  bool cached = false;        // for a large target: `size` places of the table, each for the element that comes to it first
-  bool counts = false;        // all updates add one constant: they are counted, in 32 bits
-  DType dtype = DType::kF32;  // of an element, where they are not counted
+  int64_t whole = 0;          // elements of the target, from the first on, that have a place of their own
+  int64_t cache = 0;          // places for the others, each for the element or vector that comes to it first
+  int lanes = 1;              // elements of such a vector, Part::vector or 1: all are updated at once
+  int copies = 1;             // of each element that has its own: neighbouring threads use neighbouring copies
+  bool counts = false;        // all updates add one constant: those of elements that have their own are counted, in 32 bits
+  DType dtype = DType::kF32;  // of an element, where it is not counted
+  AtomId share;               // of a cached target, which all blocks update at a time, the last one first; invalid: the whole
   GridTerm updates;           // blocks of updates, which the tables take in turns
-  int64_t range() const { return (size + slices - 1) / slices; }
-  int element_bytes() const { return counts ? 4 : bytes_of(dtype); }
+  int64_t whole_bytes() const { return whole * copies * (counts ? 4 : bytes_of(dtype)); }
+  int64_t bytes() const { return whole_bytes() + cache * (lanes * bytes_of(dtype) + 4); }  // (a number says whose each place is)
 };
 
 // Copies of a small target in memory, which blocks update in turns; a later kernel adds them to the target.

@@ -134,8 +134,9 @@ Launch launch_of(const Graph& graph, const Kernel& kernel) {
     launch.schedule.emplace_back("radix_digits", largest->line->radix->digits);
   }
   if (largest->table) {
-    launch.schedule.emplace_back("scatter_tables", largest->grid.elems.value() / largest->table->slices);
-    launch.schedule.emplace_back("blocks_per_table", largest->table->slices);
+    launch.schedule.emplace_back("scatter_tables", largest->grid.elems.value());
+    launch.schedule.emplace_back("elements_of_table", largest->table->whole);
+    launch.schedule.emplace_back("elements_of_cache", largest->table->cache);
   }
   if (largest->list) launch.schedule.emplace_back("scatter_lists", 1);
   if (largest->replicas) launch.schedule.emplace_back("scatter_replicas", largest->replicas->copies);

@@ -12,10 +12,11 @@ namespace fusec {
 namespace {
 
 constexpr int64_t kShortestRow = 16, kLongestRow = 16384;  // elements; longer ones were not measured
+constexpr int64_t kShortestVectors = 32;                   // of elements that go to memory in vectors
 // Updates of a row, on average: slots for more would take too much memory. Few rows do without: the updates of a block meet in them.
-constexpr int64_t kMostUpdates = 128;
+constexpr int64_t kMostUpdates = 256;
 constexpr int64_t kFewRows = 256;
-constexpr int64_t kNarrowTarget = 16 << 10;    // bytes, of which shared memory holds copies enough
+constexpr int64_t kNarrowTarget = 4 << 10;     // bytes, of which shared memory holds copies enough
 constexpr int64_t kBytesOfCopies = 256 << 20;  // of the sums, which may be there more than once
 constexpr int64_t kBytesInFlight = 64 << 10;   // on a multiprocessor
 // Counts that are close to each other wait for each other: the L2 cache counts up one word of a sector at a time.
@@ -53,7 +54,7 @@ bool can_list(const Graph& graph, OpId id) {
 
 bool should_list(const Graph& graph, OpId id) {
   const Op& op = graph[id];
-  if (row_elems(graph, op) < kShortestRow) return false;
+  if (row_elems(graph, op) < (graph[op.out[0]].dtype == DType::kF32 ? kShortestVectors : kShortestRow)) return false;
   const int64_t rows = rows_of(graph, op), bytes = elems_of(graph, op) * bytes_of(graph[op.out[0]].dtype);
   return updates_of(graph, op) <= kMostUpdates * rows || (rows <= kFewRows && bytes > kNarrowTarget);
 }
@@ -62,7 +63,7 @@ void size_list(const Graph& graph, const Target& target, OpId id, ListPlace& lis
   const Op& op = graph[id];
   const int64_t average = updates_of(graph, op) / rows_of(graph, op);
   list.slots =
-      average > kMostUpdates ? 4 : static_cast<int>(std::clamp<uint64_t>(std::bit_ceil(static_cast<uint64_t>(2 * average)), 4, 256));
+      average > kMostUpdates ? 4 : static_cast<int>(std::clamp<uint64_t>(std::bit_ceil(static_cast<uint64_t>(2 * average)), 4, 2 * kMostUpdates));
   // Of few rows more is on the way.
   const int64_t of_all_rows = std::max<int64_t>(1, elems_of(graph, op) * bytes_of(loaded_dtype(graph, op)) / target.multiprocessors);
   const int64_t wanted = std::clamp<int64_t>(kBytesInFlight / of_all_rows, List::kUsualAhead, List::kMostAhead);

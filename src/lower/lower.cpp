@@ -15,6 +15,7 @@
 #include "lower/pointwise.h"
 #include "lower/rows.h"
 #include "lower/scatter.h"
+#include "lower/widen.h"
 #include "lower/schedule.h"
 #include "lower/streams.h"
 #include "lower/workspace.h"
@@ -485,7 +486,7 @@ Lowered lower(const Graph& graph, const Segmentation& segmentation, const Target
   Lowered lowered;
   lowered.graph = graph;
   Segmentation widened = segmentation;
-  widen_scatters(lowered.graph, widened);
+  widen_scatters(lowered.graph, widened, options.scatter);
   Lowered made = Lowering(lowered.graph, widened, target, options).run();
   lowered.program = std::move(made.program);
   lowered.kernels = std::move(made.kernels);

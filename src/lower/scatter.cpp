@@ -14,74 +14,6 @@ namespace {
 
 constexpr int64_t kWarp = 32;
 
-bool is_widened(const Graph& graph, OpId id) {
-  const Op& op = graph[id];
-  return info(op.kind).category == OpCategory::kScatter && graph.attrs(op).accumulate != Accumulate::kNone &&
-         bytes_of(graph[op.out[0]].dtype) <= 2;
-}
-
-// A new op on `in` whose result is `like` in another dtype.
-OpId add_op(Graph& graph, OpKind kind, std::vector<Operand> in, const Value& like, const std::string& suffix, DType dtype) {
-  Op op;
-  op.kind = kind;
-  op.in = std::move(in);
-  Value value = like;
-  value.name += suffix;
-  value.dtype = dtype;
-  value.def = OpId(graph.ops.size());
-  value.result = 0;
-  op.at = like.at;
-  op.out = {graph.values.push(std::move(value))};
-  return graph.ops.push(std::move(op));
-}
-
-// On bool, add and max are or; mul and min are and.
-bool is_or(Accumulate how) { return how == Accumulate::kAdd || how == Accumulate::kMax; }
-
-// The ops that take its place, the last of them under its own id.
-std::vector<OpId> widen(Graph& graph, OpId id) {
-  const Op op = graph[id];
-  const DType narrow = graph[op.out[0]].dtype, accumulating = is_float(narrow) ? DType::kF32 : DType::kI32;
-  const std::string suffix = is_float(narrow) ? ".f32" : ".i32";
-  auto wide = [&](const Operand& o) { return add_op(graph, OpKind::kCast, {o}, Value(graph[o.value]), suffix, accumulating); };
-  std::vector<OpId> ops{wide(op.in[0])};
-  std::vector<Operand> in = op.in;
-  in[0].value = graph[ops.back()].out[0];
-  if (op.in[2].is_value()) {
-    ops.push_back(wide(op.in[2]));
-    in[2].value = graph[ops.back()].out[0];
-  }
-  const Operand before = in[0];
-  ops.push_back(add_op(graph, op.kind, std::move(in), Value(graph[op.out[0]]), suffix, accumulating));
-  Attrs& attrs = graph.make_attrs(graph.ops[ops.back()]);
-  attrs = graph.attrs(op);
-  if (narrow == DType::kBool) attrs.accumulate = is_or(attrs.accumulate) ? Accumulate::kMax : Accumulate::kMin;
-  graph.ops[ops.back()].origin = op.origin.empty() ? graph.name_of(id) : op.origin;
-  auto last = [&] { return Operand{graph[ops.back()].out[0], std::nullopt}; };
-  OpKind kind = OpKind::kCast;
-  if (narrow == DType::kF8E5M2) {
-    // A cast saturates infinities; what no update has changed keeps its bits.
-    const Operand total = last();
-    auto step = [&](OpKind step_kind, std::vector<Operand> step_in, const char* name, DType dtype) {
-      ops.push_back(add_op(graph, step_kind, std::move(step_in), Value(graph[op.out[0]]), name, dtype));
-      return last();
-    };
-    const Operand rounded = step(OpKind::kCast, {total}, ".rounded", narrow);
-    const Operand bits_before = step(OpKind::kBitcast, {before}, ".bits_before", DType::kI32);
-    const Operand bits_after = step(OpKind::kBitcast, {total}, ".bits_after", DType::kI32);
-    const Operand same = step(OpKind::kEq, {bits_after, bits_before}, ".same", DType::kBool);  // (-0 and +0 are not)
-    const Operand old_bits = step(OpKind::kBitcast, {op.in[0]}, ".old_bits", DType::kU8);
-    const Operand new_bits = step(OpKind::kBitcast, {rounded}, ".new_bits", DType::kU8);
-    step(OpKind::kWhere, {same, old_bits, new_bits}, ".bits", DType::kU8);
-    kind = OpKind::kBitcast;
-  }
-  graph.ops[id].kind = kind;
-  graph.ops[id].in = {last()};
-  graph.ops[id].attrs = {};
-  ops.push_back(id);
-  return ops;
-}
-
 // The positions of the updates.
 Shape update_shape(const Graph& graph, const Op& op) {
   if (op.kind == OpKind::kScatter) return graph[op.in[1].value].shape;
@@ -138,7 +70,7 @@ std::string spread(const KernelInput& input, OpId op, ScatterSchedule schedule, 
 
 std::string schedule_of(const Part& part) {
   if (part.replicas) return "replicas";
-  if (part.table) return part.table->cached ? "cached" : "shared";
+  if (part.table) return part.table->whole > 0 ? "shared" : "cached";
   return part.stores[0].joins ? "warp" : "direct";
 }
 
@@ -149,19 +81,6 @@ std::string only_direct(const Graph& graph, OpId id, const std::vector<Size>& st
   if (graph.attrs(op).accumulate == Accumulate::kNone) return "plain stores do not add up";
   if (strides != row_major_strides(graph[op.in[0].value].shape)) return "the target has strides";
   return "";
-}
-
-void widen_scatters(Graph& graph, Segmentation& segmentation) {
-  for (Segment& segment : segmentation.segments)
-    for (auto* list : {&segment.ops, &segment.recomputed}) {
-      std::vector<OpId> ops;
-      for (OpId id : *list) {
-        if (!is_widened(graph, id)) ops.push_back(id);
-        else
-          for (OpId made : widen(graph, id)) ops.push_back(made);
-      }
-      *list = std::move(ops);
-    }
 }
 
 void lower_scatter(const KernelInput& input, OpId op, BufferId target, const std::vector<Size>& strides, ScatterSchedule schedule,

@@ -3,14 +3,8 @@
 
 #include "lower/kernel_input.h"
 #include "lower/lower.h"
-#include "segment/segmentation.h"
 
 namespace fusec {
-
-// An accumulating scatter on f8, f16, bf16 → cast, scatter on f32, cast: it accumulates in f32 and rounds once. On bool and integers of
-// 8 and 16 bits likewise through i32: no atomic operation takes less than a word. The ops that this adds stand at the end of the graph
-// and, in order, in the segments.
-void widen_scatters(Graph& graph, Segmentation& segmentation);
 
 // The updates of `op` as a part of `kernel`, into `target`, and in kernel.scatter how they are spread. `replicas`: `target` is copies of
 // it.

@@ -120,6 +120,36 @@ void mark_kept(const Program& program, const Graph& graph, const SymbolValues& t
     if (is_data(b) && b.read && !b.written && !b.may_overlap && (!fits || b.arg.kind == KernelArg::kInput)) b.cache = CacheHint::kKept;
 }
 
+// Updates that come in any order to a target in memory.
+const Store* update_anywhere(const Part& part) {
+  if (part.stores.empty() || part.list || (part.table && part.table->whole > 0)) return nullptr;
+  const Store& s = part.stores[0];
+  return s.update && !s.claim && s.accumulate != Accumulate::kNone ? &s : nullptr;
+}
+
+// True if the load's place follows the updates, each of which has another.
+bool follows_updates(const Part& part, const Index& index) {
+  return !part.dims.empty() && part.space.depends_on(index, part.dims[0]) && !part.space.reads_data(index);
+}
+
+// What updates are made of passes through beside a target that had better stay.
+void mark_around_target(const Program& program, const Graph& graph, const SymbolValues& typical, const Target& target, Kernel& kernel) {
+  const Store* update = kernel.parts.size() == 1 ? update_anywhere(kernel.parts[0]) : nullptr;
+  if (!update) return;
+  const Part& part = kernel.parts[0];
+  const int64_t most = 2 * target.l2_bytes;
+  int64_t moved = 0;
+  for (const Buffer& b : kernel.buffers) moved += is_data(b) ? bytes_of_buffer(program, graph, typical, b, most) : 0;
+  const int64_t kept = bytes_of_buffer(program, graph, typical, kernel.buffers[update->buffer], most);
+  if (moved <= target.l2_bytes || kept * kLeastShare < target.l2_bytes) return;
+  for (size_t b = 0; b < kernel.buffers.size(); ++b) {
+    Buffer& buffer = kernel.buffers[BufferId(b)];
+    if (!is_data(buffer) || buffer.written || buffer.may_overlap) continue;
+    const auto passes = [&](const Node& n) { return n.kind != Node::kLoad || n.buffer != BufferId(b) || follows_updates(part, n.index); };
+    if (std::all_of(part.nodes.begin(), part.nodes.end(), passes)) buffer.cache = CacheHint::kOnce;
+  }
+}
+
 }  // namespace
 
 void mark_streams(const Program& program, const Graph& graph, const Target& target, std::vector<Kernel>& kernels) {
@@ -128,6 +158,7 @@ void mark_streams(const Program& program, const Graph& graph, const Target& targ
   for (size_t k = 0; k < kernels.size(); ++k) {
     Kernel& kernel = kernels[k];
     const int64_t waiting = lifetimes.waiting(k);
+    mark_around_target(program, graph, typical, target, kernel);
     if (waiting * kLeastShare < target.l2_bytes || waiting > target.l2_bytes) {
       mark_kept(program, graph, typical, target, kernel);
       continue;

@@ -11,13 +11,18 @@ namespace fusec {
 
 namespace {
 
-constexpr int kMaxSlices = 3;               // (every update is read as often)
+constexpr int kMostTables = 3;              // of a target that has one: most updates of larger ones go to memory anyway
 constexpr int64_t kManyUpdates = 32768;     // fewer are over before a table is cleared
 constexpr int64_t kUpdatesPerBlock = 4096;  // at least, and as many as a table has elements, which it takes to add them up
 constexpr int64_t kFewestCopies = 4;
+constexpr int kCopiesOfVectors = 16;        // of a table, which is slower with fewer than vectors of updates in memory
 constexpr int64_t kCacheSize = 4096, kCacheWorth = 1 << 21;  // elements; updates, each of which costs the look into the table
+constexpr int64_t kRestSize = 1024, kStep = 64;              // elements: for what a table leaves, and by which tables grow
 constexpr int64_t kCopiesBytes = 64 << 10;                   // of a table with copies
-constexpr int64_t kBytesInFlight = 64;                       // that a thread loads at once
+constexpr int64_t kBytesInFlight = 64, kOfVectors = 96;      // that a thread loads at once
+constexpr int kMostRepeats = 4, kRepeatsOfVectors = 2;       // (more take registers that all blocks of a multiprocessor do not have)
+constexpr int64_t kMostShares = 6;                           // (each reads all indices)
+constexpr int64_t kSectorBytes = 32;
 
 // True if every update adds the same and a block cannot count beyond 32 bits.
 bool is_counted(const Part& part) {
@@ -29,43 +34,100 @@ bool is_counted(const Part& part) {
 
 // True if one instruction adds several elements that lie side by side.
 bool is_vector_update(const Part& part, const Kernel& kernel) {
-  const Index& index = part.stores[0].index;
-  return part.lane.valid() && kernel.buffers[part.stores[0].buffer].dtype == DType::kF32 && index.coefficient(part.lane).is(1) &&
-         !inside_atom(part.space, index, part.lane);
+  const Store& store = part.stores[0];
+  return part.lane.valid() && kernel.buffers[store.buffer].dtype == DType::kF32 && store.accumulate == Accumulate::kAdd &&
+         store.index.coefficient(part.lane).is(1) && !inside_atom(part.space, store.index, part.lane);
+}
+
+// True if such elements are a vector of the target that no other overlaps.
+bool has_places_of_vectors(const Part& part) {
+  return !part.has_tail && part.space.alignment(part.stores[0].index, part.lane, part.vector) == part.vector;
 }
 
 int64_t loaded_bytes(const Part& part) {
   int64_t bytes = 0;
   for (const Node& n : part.nodes)
-    if (n.kind == Node::kLoad) bytes += int64_t{bytes_of(n.dtype)} * part.vector;
+    if (n.kind == Node::kLoad)
+      bytes += int64_t{bytes_of(n.dtype)} * (part.lane.valid() && part.space.depends_on(n.index, part.lane) ? part.vector : 1);
   return bytes;
 }
 
-// A table that holds the whole target, in slices where it must; or none.
+// A table of the whole target, or of as much as fits beside a cache for the rest: while shared memory and the L2 cache both update, neither
+// waits. Or none.
 std::optional<Table> whole_table(const Target& target, int64_t size, DType dtype, const Part& part, int64_t updates, bool always) {
   Table table;
-  table.size = size;
   table.dtype = dtype;
   table.counts = is_counted(part);
-  const int64_t most = target.shared_bytes_per_block - 1024, bytes = size * table.element_bytes();
-  if (bytes > kMaxSlices * most || (!always && updates < std::max(kManyUpdates, 4 * size))) return std::nullopt;
-  table.slices = static_cast<int>((bytes + most - 1) / most);
+  const int64_t each = table.counts ? 4 : bytes_of(dtype), most = target.shared_bytes_per_block - 1024;
+  if (size * each > kMostTables * most || (!always && updates < std::max(kManyUpdates, 4 * size))) return std::nullopt;
+  if (size * each > most) {
+    table.cache = kRestSize;
+    table.whole = (most - table.bytes()) / each / kStep * kStep;
+    return table;
+  }
+  table.whole = size;
   // Threads that add floats wait for each other, as shared memory has no operation for that.
-  const int64_t copies = std::bit_floor(static_cast<uint64_t>(kCopiesBytes / (table.range() * table.element_bytes())));
+  const int64_t copies = std::bit_floor(static_cast<uint64_t>(kCopiesBytes / (size * each)));
   if (is_float(dtype) && !table.counts && part.stores[0].accumulate == Accumulate::kAdd && copies >= kFewestCopies)
     table.copies = static_cast<int>(std::min<int64_t>(copies, 32));
   return table;
 }
 
 // What many updates meet in comes early, and finds its place free.
-std::optional<Table> cache(int64_t size, DType dtype, int64_t updates, bool always) {
+std::optional<Table> cache(int64_t size, DType dtype, int lanes, int64_t updates, bool always) {
   if (size > std::numeric_limits<int32_t>::max()) return std::nullopt;
   if (!always && updates < kCacheWorth) return std::nullopt;
   Table table;
-  table.size = kCacheSize;
+  table.cache = kCacheSize / lanes;
+  table.lanes = lanes;
   table.dtype = dtype;
-  table.cached = true;
   return table;
+}
+
+// The nodes that the place of the update needs.
+std::vector<bool> needed_by_place(const Part& part) {
+  std::vector<bool> needed(part.nodes.size(), false);
+  auto mark = [&](const Index& index) {
+    for (NodeId id : part.space.data_of(index)) needed[id.index] = true;
+  };
+  mark(part.stores[0].index);
+  for (const Index& g : part.stores[0].guard) mark(g);
+  for (size_t i = needed.size(); i-- > 0;) {
+    if (!needed[i]) continue;
+    const Node& n = part.nodes[NodeId(i)];
+    for (NodeId in : n.in) needed[in.index] = true;
+    mark(n.index);
+    for (const Index& g : n.guard) mark(g);
+  }
+  return needed;
+}
+
+// Updates miss a target that the L2 cache cannot hold: where they come back to a sector, its shares are updated in turns. Long rows of
+// updates are loaded in their share's turn only.
+void divide_target(const Target& target, int64_t size, int64_t updates, Part& part) {
+  Table& table = *part.table;
+  const int64_t bytes = size * bytes_of(table.dtype), room = target.l2_bytes / 5 * 3;
+  const int64_t shares = std::min((bytes + room - 1) / room, kMostShares);
+  if (bytes <= target.l2_bytes || bytes > shares * target.l2_bytes || updates * kSectorBytes < 2 * bytes) return;
+  const std::vector<bool> before = needed_by_place(part);
+  table.share = part.space.add_variable("share", Size(shares));
+  Store& store = part.stores[0];
+  const int64_t each = (size / table.lanes + shares - 1) / shares * table.lanes;
+  Index at = store.index;
+  if (table.lanes > 1) at = at - part.space.variable(part.lane);
+  const Index from = at - part.space.variable(table.share) * Size(each), left = Index(Size(each - 1)) - from;
+  const std::vector<Index> mine{part.space.simplify(from), part.space.simplify(left)};
+  store.guard.insert(store.guard.end(), mine.begin(), mine.end());
+  if (part.vector > table.lanes || part.dims.size() < 2) return;
+  const int64_t row = evaluate(part.space.extent(part.dims.back()), typical_values(part.space.symbols())) * part.vector;
+  const std::vector<NodeId> place = part.space.data_of(store.index);
+  for (size_t i = 0; i < part.nodes.size(); ++i) {
+    Node& n = part.nodes[NodeId(i)];
+    const bool follows = std::all_of(place.begin(), place.end(), [&](NodeId p) { return p.index < i; });
+    if (n.kind != Node::kLoad || before[i] || !follows || row * bytes_of(n.dtype) < kSectorBytes) continue;
+    n.guard.insert(n.guard.end(), mine.begin(), mine.end());
+    n.in.insert(n.in.end(), place.begin(), place.end());
+  }
 }
 
 }  // namespace
@@ -77,26 +139,29 @@ std::string make_table(const Target& target, const Size& elements, ScatterSchedu
   if (part.tile) return "the updates go through tiles that are turned in shared memory";
   const DType dtype = kernel.buffers[store.buffer].dtype;
   const int64_t updates = evaluate(iterations(part), typical_values(part.space.symbols())) * part.vector;
+  const bool vectors = is_vector_update(part, kernel), places = vectors && has_places_of_vectors(part);
   if (schedule != ScatterSchedule::kCached)
     part.table = whole_table(target, elements.value(), dtype, part, updates, schedule == ScatterSchedule::kShared);
-  // (Vectors of updates meet less, and are faster together.)
-  if (!part.table && schedule != ScatterSchedule::kShared && (schedule == ScatterSchedule::kCached || !is_vector_update(part, kernel)))
-    part.table = cache(elements.value(), dtype, updates, schedule == ScatterSchedule::kCached);
+  const bool has_better = schedule == ScatterSchedule::kAuto && places && part.table && part.table->copies < kCopiesOfVectors;
+  if (schedule == ScatterSchedule::kCached || (schedule == ScatterSchedule::kAuto && (!part.table || has_better) && (!vectors || places)))
+    if (auto made = cache(elements.value(), dtype, places ? part.vector : 1, updates, schedule == ScatterSchedule::kCached))
+      part.table = std::move(made);
   if (!part.table)
-    return schedule == ScatterSchedule::kShared ? "the target does not fit into " + std::to_string(kMaxSlices) + " blocks' shared memory"
+    return schedule == ScatterSchedule::kShared ? "the target is larger than " + std::to_string(kMostTables) + " blocks' shared memory"
                                                 : "the target has more elements than 32 bits count";
   Table& table = *part.table;
-  kernel.dynamic_bytes = static_cast<int>(table.range() * (table.element_bytes() * table.copies + (table.cached ? 4 : 0)));
+  if (table.whole == 0) divide_target(target, elements.value(), updates, part);
+  kernel.dynamic_bytes = static_cast<int>(table.bytes());
   const int64_t by_memory = std::clamp<int64_t>((target.shared_bytes_per_block - 1024) / (kernel.dynamic_bytes + 1024), 1, 4);
   kernel.block = by_memory == 1 ? 1024 : 512;
   const int64_t resident = std::min<int64_t>(by_memory, target.threads_per_multiprocessor / kernel.block);
   kernel.blocks_resident = static_cast<int>(resident);  // all of the grid at once, whatever registers that leaves
+  const int64_t in_flight = table.lanes > 1 ? kOfVectors : kBytesInFlight, most = table.lanes > 1 ? kRepeatsOfVectors : kMostRepeats;
   if (!part.serial.valid())
-    part.unroll = static_cast<int>(std::clamp<int64_t>(kBytesInFlight / std::max<int64_t>(1, loaded_bytes(part)), 1, 4));
+    part.unroll = static_cast<int>(std::clamp<int64_t>(in_flight / std::max<int64_t>(1, loaded_bytes(part)), 1, most));
   table.updates = grid_of(part, kernel.block);
-  const int64_t wanted = updates / std::max(kUpdatesPerBlock, 2 * table.size);
-  const int64_t teams = std::clamp<int64_t>(wanted, 1, target.multiprocessors * resident / table.slices);
-  part.grid = {Size(teams * table.slices), 1};
+  const int64_t wanted = updates / std::max(kUpdatesPerBlock, 2 * (table.whole + table.cache));
+  part.grid = {Size(std::clamp<int64_t>(wanted, 1, target.multiprocessors * resident)), 1};
   return "";
 }
 
