@@ -12,7 +12,7 @@ namespace fusec {
 namespace {
 
 constexpr int64_t kShortestRow = 16, kLongestRow = 16384;  // elements; longer ones were not measured
-constexpr int64_t kShortestVectors = 32;                   // of elements that go to memory in vectors
+constexpr int64_t kShortestVectors = 64;                   // of elements that go to memory in vectors
 // Updates of a row, on average: slots for more would take too much memory. Few rows do without: the updates of a block meet in them.
 constexpr int64_t kMostUpdates = 256;
 constexpr int64_t kFewRows = 256;
