@@ -1,9 +1,9 @@
 """Times scatters with accumulate over numbers of targets, contention, types and row widths.
 
-    python3 tools/scatter_sweep.py FUSEC [--write DIR] [--scatter HOW] [--only TEXT]     one line a graph: median µs
+    python3 tools/scatter_sweep.py FUSEC [--write DIR] [--scatter HOW] [--only TEXT] [--more]     one line a graph: median µs
 
 The targets are drawn evenly, all equal, sorted, or as a Zipf law has them (few get most). Indices that are not input come from ops of the
-graph, so that no files are needed.
+graph, so that no files are needed. --more: other widths, and targets that no cache holds.
 """
 import argparse
 import math
@@ -42,10 +42,14 @@ def graph(dtype, targets, width, pattern):
     return {"version": 1, "name": f"{dtype}_x{width}_{targets}_{pattern}", "inputs": inputs, "ops": ops, "outputs": ["y"]}
 
 
-def graphs():
+COUNTS = {1: (16, 4096, 65536, 1 << 20), 7: (16, 4096, 1 << 20), 64: (16, 4096, 1 << 17), 1024: (16, 1024, 8192)}
+MORE = {1: (1 << 23, 1 << 24, 1 << 25), **{width: (16, 4096, 1 << 17) for width in (4, 8, 16, 32, 256)}}
+
+
+def graphs(counts):
     for dtype in ("i32", "i64", "f32", "bf16"):
-        for width, counts in ((1, (16, 4096, 65536, 1 << 20)), (7, (16, 4096, 1 << 20)), (64, (16, 4096, 1 << 17)), (1024, (16, 1024, 8192))):
-            for targets in counts:
+        for width, rows in counts.items():
+            for targets in rows:
                 for pattern in ("even", "equal", "sorted", "zipf"):
                     yield graph(dtype, targets, width, pattern)
 
@@ -54,9 +58,10 @@ def main():
     p = argparse.ArgumentParser()
     sweep.add_options(p)
     p.add_argument("--scatter", default="auto")
+    p.add_argument("--more", action="store_true")
     o = p.parse_args()
     even = 0
-    for name, result in sweep.results(o, graphs(), "--scatter", o.scatter):
+    for name, result in sweep.results(o, graphs(MORE if o.more else COUNTS), "--scatter", o.scatter):
         us = result["us"]["median"]
         even = us if name.endswith("even") else even
         print(f"{name:28} {us:10.1f} us  {us / even:6.2f} of even", flush=True)

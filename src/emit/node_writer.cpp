@@ -180,7 +180,9 @@ bool NodeWriter::is_streamed(BufferId id, int width, int elems) const {
 int NodeWriter::access_width(const Store& s) const {
   if (s.claim || s.joins) return 0;
   const bool updates = s.update && s.accumulate != Accumulate::kNone;
-  if (updates && ((part_.table && part_.table->lanes == 1) || s.accumulate != Accumulate::kAdd || kernel_.buffers[s.buffer].dtype != DType::kF32)) return 0;
+  if (updates &&
+      ((part_.table && part_.table->lanes == 1) || s.accumulate != Accumulate::kAdd || kernel_.buffers[s.buffer].dtype != DType::kF32))
+    return 0;
   return access_width(s.index, s.guard);
 }
 
@@ -602,7 +604,8 @@ void NodeWriter::write_lanes(const Scope& scope, const std::vector<const Store*>
     } else {
       open(prefix + "{");
       line("if (whole) " + store);
-      line(std::string(s.update && s.accumulate != Accumulate::kNone ? "else fs_atomic_add_some(" : "else fs_store_some(") + to + ", " + results[k] + ", count);");
+      line(std::string(s.update && s.accumulate != Accumulate::kNone ? "else fs_atomic_add_some(" : "else fs_store_some(") + to + ", " +
+           results[k] + ", count);");
       close();
     }
   }

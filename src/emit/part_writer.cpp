@@ -184,7 +184,8 @@ class PartWriter : NodeWriter {
     line(add + "(" + (reads_ahead ? listed : next_items(here)) + ", " + ahead + ");");
     if (reads_ahead) line(listed + " = " + following + ";");
     close();
-    line("if (" + next + " < " + filled + ") " + add + "(" + (reads_ahead ? listed : next_items(here)) + ", " + filled + " - " + next + ");");
+    line("if (" + next + " < " + filled + ") " + add + "(" + (reads_ahead ? listed : next_items(here)) + ", " + filled + " - " + next +
+         ");");
   }
 
   void write_rest_of_sum() {

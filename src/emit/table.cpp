@@ -43,9 +43,7 @@ TableText::TableText(const Kernel& kernel, const Part& part, const std::string& 
 bool TableText::is_joined() const { return !table_.counts && store_.accumulate == Accumulate::kAdd && table_.copies < kApart; }
 
 // Whether lanes that meet in some of several elements should, too.
-bool TableText::looks_for_crowds() const {
-  return is_joined() && is_float(dtype_) && table_.copies == 1 && table_.whole > 0 && lanes_ > 1;
-}
+bool TableText::looks_for_crowds() const { return is_joined() && is_float(dtype_) && table_.copies == 1 && table_.whole > 0 && lanes_ > 1; }
 
 std::string TableText::initial() const {
   return "(" + std::string(storage_type(dtype_)) + ")" + literal_text(neutral_update(store_.accumulate, dtype_), dtype_);
@@ -71,7 +69,8 @@ std::string TableText::shares() const {
 std::vector<std::string> TableText::start() const {
   std::vector<std::string> lines;
   if (!name_.empty())
-    lines.push_back("fs_clear_table(" + name_ + ", " + number(table_.whole * table_.copies) + ", " + (table_.counts ? "0u" : initial()) + ");");
+    lines.push_back("fs_clear_table(" + name_ + ", " + number(table_.whole * table_.copies) + ", " + (table_.counts ? "0u" : initial()) +
+                    ");");
   if (!cache_.empty()) {
     lines.push_back("fs_clear_table(" + tags_ + ", " + number(table_.cache) + ", ~0u);");
     lines.push_back("fs_clear_table(" + cache_ + ", " + number(table_.cache * table_.lanes) + ", " + initial() + ");");
@@ -86,7 +85,8 @@ std::string TableText::loop(const std::string& index_type, const std::string& tu
 
 std::vector<std::string> TableText::start_of_turn() const {
   if (crowded_.empty()) return {};
-  return {"const bool " + looks_ + " = " + turn_ + " / " + number(blocks_) + " % " + number(kTurnsOfLook) + " == 0;  // whether lanes meet"};
+  return {"const bool " + looks_ + " = " + turn_ + " / " + number(blocks_) + " % " + number(kTurnsOfLook) +
+          " == 0;  // whether lanes meet"};
 }
 
 std::string TableText::element(const std::string& slot) const {
@@ -126,8 +126,8 @@ std::string TableText::update_cached(const std::string& index, const std::string
   const std::string pointer = "(" + std::string(storage_type(dtype_)) + " *p, " + storage_type(dtype_) + " x";
   const bool adds = store_.accumulate == Accumulate::kAdd;
   const std::string here = adds ? add_joined() + "(p, x, place, " + meets + ")" : update_shared() + "(p, x)";
-  return "fs_update_cached<" + number(table_.cache) + ">(" + cache_ + ", " + tags_ + ", " + index + ", " + value + ", " + target_ + ", [&]" +
-         pointer + ", unsigned place) { " + here + "; }, []" + pointer + ") { " + update_function(store_) + "(p, x); });";
+  return "fs_update_cached<" + number(table_.cache) + ">(" + cache_ + ", " + tags_ + ", " + index + ", " + value + ", " + target_ +
+         ", [&]" + pointer + ", unsigned place) { " + here + "; }, []" + pointer + ") { " + update_function(store_) + "(p, x); });";
 }
 
 std::string TableText::update_all(const std::string& index, const std::string& vector) const {
@@ -151,9 +151,9 @@ std::vector<std::string> TableText::finish() const {
     else if (table_.counts) value = "(" + type + ")((unsigned long long)x * (unsigned long long)" + value_ + ")";
     const std::string size = number(table_.whole), step = number(std::max<int64_t>(1, table_.whole / blocks_));
     lines.push_back("// What has changed goes to the target; the blocks begin at different elements.");
-    lines.push_back("fs_finish_table<" + number(table_.copies) + ">(" + name_ + ", " + size + ", blockIdx.x * " + step + " % " + size + ", " +
-                    (table_.counts ? "0u" : initial()) + ", [&](unsigned slot, " + type_ + " x) { " + update_function(store_) + "(&" +
-                    target_ + "[slot], " + value + "); });");
+    lines.push_back("fs_finish_table<" + number(table_.copies) + ">(" + name_ + ", " + size + ", blockIdx.x * " + step + " % " + size +
+                    ", " + (table_.counts ? "0u" : initial()) + ", [&](unsigned slot, " + type_ + " x) { " + update_function(store_) +
+                    "(&" + target_ + "[slot], " + value + "); });");
   }
   if (table_.lanes > 1)
     lines.push_back("fs_finish_cache_all<" + number(table_.cache) + ", " + number(table_.lanes) + ">(" + cache_ + ", " + tags_ + ", " +

@@ -62,8 +62,9 @@ bool should_list(const Graph& graph, OpId id) {
 void size_list(const Graph& graph, const Target& target, OpId id, ListPlace& list) {
   const Op& op = graph[id];
   const int64_t average = updates_of(graph, op) / rows_of(graph, op);
-  list.slots =
-      average > kMostUpdates ? 4 : static_cast<int>(std::clamp<uint64_t>(std::bit_ceil(static_cast<uint64_t>(2 * average)), 4, 2 * kMostUpdates));
+  list.slots = average > kMostUpdates
+                   ? 4
+                   : static_cast<int>(std::clamp<uint64_t>(std::bit_ceil(static_cast<uint64_t>(2 * average)), 4, 2 * kMostUpdates));
   // Of few rows more is on the way.
   const int64_t of_all_rows = std::max<int64_t>(1, elems_of(graph, op) * bytes_of(loaded_dtype(graph, op)) / target.multiprocessors);
   const int64_t wanted = std::clamp<int64_t>(kBytesInFlight / of_all_rows, List::kUsualAhead, List::kMostAhead);

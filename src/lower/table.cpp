@@ -15,7 +15,7 @@ constexpr int kMostTables = 3;              // of a target that has one: most up
 constexpr int64_t kManyUpdates = 32768;     // fewer are over before a table is cleared
 constexpr int64_t kUpdatesPerBlock = 4096;  // at least, and as many as a table has elements, which it takes to add them up
 constexpr int64_t kFewestCopies = 4;
-constexpr int kCopiesOfVectors = 16;        // of a table, which is slower with fewer than vectors of updates in memory
+constexpr int kCopiesOfVectors = 16;                         // of a table, which is slower with fewer than vectors of updates in memory
 constexpr int64_t kCacheSize = 4096, kCacheWorth = 1 << 21;  // elements; updates, each of which costs the look into the table
 constexpr int64_t kRestSize = 1024, kStep = 64;              // elements: for what a table leaves, and by which tables grow
 constexpr int64_t kCopiesBytes = 64 << 10;                   // of a table with copies
@@ -139,13 +139,14 @@ std::string make_table(const Target& target, const Size& elements, ScatterSchedu
   if (part.tile) return "the updates go through tiles that are turned in shared memory";
   const DType dtype = kernel.buffers[store.buffer].dtype;
   const int64_t updates = evaluate(iterations(part), typical_values(part.space.symbols())) * part.vector;
-  const bool vectors = is_vector_update(part, kernel), places = vectors && has_places_of_vectors(part);
+  const bool is_auto = schedule == ScatterSchedule::kAuto, vectors = is_vector_update(part, kernel);
+  const int lanes = vectors && has_places_of_vectors(part) ? part.vector : 1;
   if (schedule != ScatterSchedule::kCached)
     part.table = whole_table(target, elements.value(), dtype, part, updates, schedule == ScatterSchedule::kShared);
-  const bool has_better = schedule == ScatterSchedule::kAuto && places && part.table && part.table->copies < kCopiesOfVectors;
-  if (schedule == ScatterSchedule::kCached || (schedule == ScatterSchedule::kAuto && (!part.table || has_better) && (!vectors || places)))
-    if (auto made = cache(elements.value(), dtype, places ? part.vector : 1, updates, schedule == ScatterSchedule::kCached))
-      part.table = std::move(made);
+  const bool wants_cache = is_auto && (!part.table || (lanes > 1 && part.table->copies < kCopiesOfVectors));
+  // (Vectors that have no places go to memory together, where they meet less.)
+  if (schedule == ScatterSchedule::kCached || (wants_cache && (!vectors || lanes > 1)))
+    if (auto made = cache(elements.value(), dtype, lanes, updates, !is_auto)) part.table = std::move(made);
   if (!part.table)
     return schedule == ScatterSchedule::kShared ? "the target is larger than " + std::to_string(kMostTables) + " blocks' shared memory"
                                                 : "the target has more elements than 32 bits count";

@@ -7,7 +7,7 @@ namespace fusec {
 
 namespace {
 
-constexpr int64_t kSectorElems = 8;                  // of 4 bytes
+constexpr int64_t kSectorElems = 8;                 // of 4 bytes
 constexpr int64_t kLargeTarget = int64_t{1} << 20;  // bytes: no table in shared memory holds it
 
 bool is_widened(const Graph& graph, OpId id) {
@@ -111,7 +111,8 @@ class Widening {
     if (!def.valid() || graph_[def].kind != OpKind::kFull) return padded(rows(wide(start)), Literal{int64_t{0}});
     const Shape shape{result_.shape[0], Size(padded_elems(row_))};
     const Literal value = graph_.attrs(graph_[def]).value;
-    return wide(add(OpKind::kFull, {}, result_.dtype, shape, name_of(start, ".padded"), [&](Attrs& attrs) { attrs.shape = shape, attrs.value = value; }));
+    return wide(add(OpKind::kFull, {}, result_.dtype, shape, name_of(start, ".padded"),
+                    [&](Attrs& attrs) { attrs.shape = shape, attrs.value = value; }));
   }
 
   Operand sliced(const Operand& o) {

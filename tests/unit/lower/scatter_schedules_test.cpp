@@ -49,8 +49,7 @@ TEST_CASE("a schedule that fits is taken") {
 TEST_CASE("one that does not fit says why") {
   CHECK(choice(updates("[8, 128]", "[100000, 128]"), ScatterSchedule::kWarp) == "direct: a warp's updates are side by side in one row");
   CHECK(choice(updates("[8, 7]", "[100000, 7]"), ScatterSchedule::kWarp) == "warp");
-  CHECK(choice(updates("[400000]", "[100000]"), ScatterSchedule::kShared) ==
-        "direct: the target is larger than 3 blocks' shared memory");
+  CHECK(choice(updates("[400000]", "[100000]"), ScatterSchedule::kShared) == "direct: the target is larger than 3 blocks' shared memory");
   CHECK(choice(updates("[9000000]", "[100000]"), ScatterSchedule::kReplicas) ==
         "direct: two copies of the target would take more than 32 MiB");
   CHECK(choice(updates("[8]", "[100000]", "i32", "max"), ScatterSchedule::kLists) ==
