@@ -179,8 +179,7 @@ bool NodeWriter::is_streamed(BufferId id, int width, int elems) const {
 // Vector updates are additions of f32.
 int NodeWriter::access_width(const Store& s) const {
   if (s.claim || s.joins) return 0;
-  const bool updates = s.update && s.accumulate != Accumulate::kNone;
-  if (updates &&
+  if (s.accumulates() &&
       ((part_.table && part_.table->lanes == 1) || s.accumulate != Accumulate::kAdd || kernel_.buffers[s.buffer].dtype != DType::kF32))
     return 0;
   return access_width(s.index, s.guard);
@@ -544,10 +543,9 @@ void NodeWriter::write_stores() {
 }
 
 std::string NodeWriter::vector_store(const Store& s, const std::string& vector) const {
-  const bool updates = s.update && s.accumulate != Accumulate::kNone;
   // (the assembly of fs_put keeps loads of later rows behind it)
   const bool put = !part_.sweep && kernel_.buffers[s.buffer].shared_elems == 0;
-  const std::string name = updates ? "fs_atomic_add_all" : s.update ? "fs_store_one_of" : put ? "fs_put" : "fs_store";
+  const std::string name = s.accumulates() ? "fs_atomic_add_all" : s.update ? "fs_store_one_of" : put ? "fs_put" : "fs_store";
   const int width = access_width(s);
   const bool once = !s.update && is_streamed(s.buffer, width, part_.vector);
   return (once ? "fs_store_once(" : name + "<" + std::to_string(width) + ">(") + address(s.buffer, without_lane(s.index)) + ", " + vector +
@@ -604,7 +602,7 @@ void NodeWriter::write_lanes(const Scope& scope, const std::vector<const Store*>
     } else {
       open(prefix + "{");
       line("if (whole) " + store);
-      line(std::string(s.update && s.accumulate != Accumulate::kNone ? "else fs_atomic_add_some(" : "else fs_store_some(") + to + ", " +
+      line(std::string(s.accumulates() ? "else fs_atomic_add_some(" : "else fs_store_some(") + to + ", " +
            results[k] + ", count);");
       close();
     }

@@ -109,8 +109,8 @@ std::string TableText::update(const std::string& index, const std::string& value
   // Where the updates of a thread meet, those of its warp may.
   const std::string meets = lanes_ > 1 ? of_lane(index, 0) + " == " + of_lane(index, lanes_ - 1) : "true";
   if (slot_.empty()) return cache_.empty() ? update_own(index, value, meets) : update_cached(index, value, meets);
-  return "if (const unsigned " + slot_ + " = (unsigned)(" + index + "); " + slot_ + " < " + number(table_.whole) + ") " +
-         update_own(slot_, value, meets) + " else " + update_cached(slot_, value, meets);
+  return "{ const unsigned " + slot_ + " = (unsigned)(" + index + "); if (" + slot_ + " < " + number(table_.whole) + ") " +
+         update_own(slot_, value, meets) + " else " + update_cached(slot_, value, meets) + " }";
 }
 
 std::string TableText::update_own(const std::string& index, const std::string& value, const std::string& meets) const {
@@ -161,6 +161,7 @@ std::vector<std::string> TableText::finish() const {
   else if (!cache_.empty())
     lines.push_back("fs_finish_cache<" + number(table_.cache) + ">(" + cache_ + ", " + tags_ + ", " + target_ + ", [](" + type + " *p, " +
                     type + " x) { " + update_function(store_) + "(p, x); });");
+  if (!share_.empty()) lines.push_back("__syncthreads();  // before the next share begins with an empty cache");
   return lines;
 }
 

@@ -84,6 +84,7 @@ struct Store {
   // An update of what lies there, by any number of threads at once (`accumulate` kNone: by one of them).
   bool update = false;
   Accumulate accumulate = Accumulate::kNone;
+  bool accumulates() const { return update && accumulate != Accumulate::kNone; }
   bool looks = true;   // max and min: a NaN may lie there
   bool joins = false;  // lanes of a warp whose updates go to one place combine them first
   // Update `item` takes the next slot of its row, whose updates buffer[index] counts.

@@ -15,9 +15,9 @@
 #include "lower/pointwise.h"
 #include "lower/rows.h"
 #include "lower/scatter.h"
-#include "lower/widen.h"
 #include "lower/schedule.h"
 #include "lower/streams.h"
+#include "lower/widen.h"
 #include "lower/workspace.h"
 #include "support/check.h"
 

@@ -124,7 +124,7 @@ void mark_kept(const Program& program, const Graph& graph, const SymbolValues& t
 const Store* update_anywhere(const Part& part) {
   if (part.stores.empty() || part.list || (part.table && part.table->whole > 0)) return nullptr;
   const Store& s = part.stores[0];
-  return s.update && !s.claim && s.accumulate != Accumulate::kNone ? &s : nullptr;
+  return s.accumulates() && !s.claim ? &s : nullptr;
 }
 
 // True if the load's place follows the updates, each of which has another.

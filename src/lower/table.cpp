@@ -24,10 +24,15 @@ constexpr int kMostRepeats = 4, kRepeatsOfVectors = 2;       // (more take regis
 constexpr int64_t kMostShares = 6;                           // (each reads all indices)
 constexpr int64_t kSectorBytes = 32;
 
+Size updates_of(const Part& part) {
+  const Size all = iterations(part) * Size(part.vector);
+  return part.serial.valid() ? all * part.space.extent(part.serial) : all;
+}
+
 // True if every update adds the same and a block cannot count beyond 32 bits.
 bool is_counted(const Part& part) {
   const Store& store = part.stores[0];
-  const Size updates = iterations(part) * Size(part.vector);
+  const Size updates = updates_of(part);
   return store.accumulate == Accumulate::kAdd && part.nodes[store.value].kind == Node::kConstant && updates.is_constant() &&
          updates.value() < int64_t{1} << 32;
 }
@@ -84,9 +89,10 @@ std::optional<Table> cache(int64_t size, DType dtype, int lanes, int64_t updates
   return table;
 }
 
-// The nodes that the place of the update needs.
-std::vector<bool> needed_by_place(const Part& part) {
+// The nodes that the place of the update needs, or the check of an index.
+std::vector<bool> needed_by_indices(const Part& part) {
   std::vector<bool> needed(part.nodes.size(), false);
+  for (size_t i = 0; i < needed.size(); ++i) needed[i] = part.nodes[NodeId(i)].kind == Node::kChecked;
   auto mark = [&](const Index& index) {
     for (NodeId id : part.space.data_of(index)) needed[id.index] = true;
   };
@@ -102,14 +108,27 @@ std::vector<bool> needed_by_place(const Part& part) {
   return needed;
 }
 
-// Updates miss a target that the L2 cache cannot hold: where they come back to a sector, its shares are updated in turns. Long rows of
-// updates are loaded in their share's turn only.
+// Loads that serve a value are left out where the guards do not hold. Those of long rows only: others share their sectors.
+void guard_values(const std::vector<Index>& guards, const std::vector<bool>& indices, Part& part) {
+  if (part.dims.size() < 2) return;
+  const int64_t row = evaluate(part.space.extent(part.dims.back()), typical_values(part.space.symbols())) * part.vector;
+  const std::vector<NodeId> place = part.space.data_of(part.stores[0].index);
+  for (size_t i = 0; i < part.nodes.size(); ++i) {
+    Node& n = part.nodes[NodeId(i)];
+    const bool follows = std::all_of(place.begin(), place.end(), [&](NodeId p) { return p.index < i; });
+    if (n.kind != Node::kLoad || indices[i] || !follows || row * bytes_of(n.dtype) < kSectorBytes) continue;
+    n.guard.insert(n.guard.end(), guards.begin(), guards.end());
+    n.in.insert(n.in.end(), place.begin(), place.end());
+  }
+}
+
+// Updates miss a target that the L2 cache cannot hold: where they come back to a sector, its shares are updated in turns.
 void divide_target(const Target& target, int64_t size, int64_t updates, Part& part) {
   Table& table = *part.table;
   const int64_t bytes = size * bytes_of(table.dtype), room = target.l2_bytes / 5 * 3;
   const int64_t shares = std::min((bytes + room - 1) / room, kMostShares);
   if (bytes <= target.l2_bytes || bytes > shares * target.l2_bytes || updates * kSectorBytes < 2 * bytes) return;
-  const std::vector<bool> before = needed_by_place(part);
+  const std::vector<bool> indices = needed_by_indices(part);
   table.share = part.space.add_variable("share", Size(shares));
   Store& store = part.stores[0];
   const int64_t each = (size / table.lanes + shares - 1) / shares * table.lanes;
@@ -118,16 +137,7 @@ void divide_target(const Target& target, int64_t size, int64_t updates, Part& pa
   const Index from = at - part.space.variable(table.share) * Size(each), left = Index(Size(each - 1)) - from;
   const std::vector<Index> mine{part.space.simplify(from), part.space.simplify(left)};
   store.guard.insert(store.guard.end(), mine.begin(), mine.end());
-  if (part.vector > table.lanes || part.dims.size() < 2) return;
-  const int64_t row = evaluate(part.space.extent(part.dims.back()), typical_values(part.space.symbols())) * part.vector;
-  const std::vector<NodeId> place = part.space.data_of(store.index);
-  for (size_t i = 0; i < part.nodes.size(); ++i) {
-    Node& n = part.nodes[NodeId(i)];
-    const bool follows = std::all_of(place.begin(), place.end(), [&](NodeId p) { return p.index < i; });
-    if (n.kind != Node::kLoad || before[i] || !follows || row * bytes_of(n.dtype) < kSectorBytes) continue;
-    n.guard.insert(n.guard.end(), mine.begin(), mine.end());
-    n.in.insert(n.in.end(), place.begin(), place.end());
-  }
+  if (part.vector == table.lanes) guard_values(mine, indices, part);
 }
 
 }  // namespace
@@ -138,7 +148,7 @@ std::string make_table(const Target& target, const Size& elements, ScatterSchedu
   if (!elements.is_constant()) return "the target's size is open";
   if (part.tile) return "the updates go through tiles that are turned in shared memory";
   const DType dtype = kernel.buffers[store.buffer].dtype;
-  const int64_t updates = evaluate(iterations(part), typical_values(part.space.symbols())) * part.vector;
+  const int64_t updates = evaluate(updates_of(part), typical_values(part.space.symbols()));
   const bool is_auto = schedule == ScatterSchedule::kAuto, vectors = is_vector_update(part, kernel);
   const int lanes = vectors && has_places_of_vectors(part) ? part.vector : 1;
   if (schedule != ScatterSchedule::kCached)

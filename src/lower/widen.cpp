@@ -33,8 +33,8 @@ class Widening {
   // The last of them goes under the scatter's own id.
   std::vector<OpId> ops() {
     std::vector<Operand> in = op_.in;
-    const Operand before = wide(in[0]);
-    in[0] = row_ ? padded_start() : before;
+    in[0] = row_ ? padded_start() : wide(in[0]);
+    const Operand start = in[0];
     if (in[2].is_value()) in[2] = row_ ? padded(rows(wide(in[2])), Literal{int64_t{0}}) : wide(in[2]);
     Operand total = add(op_.kind, in, wide_, shape_of(in[0]), result_.name + suffix_, [&](Attrs& attrs) {
       attrs = attrs_;
@@ -42,7 +42,7 @@ class Widening {
     });
     graph_.ops[ops_.back()].origin = op_.origin.empty() ? graph_.name_of(id_) : op_.origin;
     if (row_) total = reshaped(sliced(total), result_.shape);
-    if (result_.dtype == DType::kF8E5M2) finish(OpKind::kBitcast, unless_same(before, total));
+    if (result_.dtype == DType::kF8E5M2) finish(OpKind::kBitcast, unless_same(row_ ? wide(op_.in[0]) : start, total));
     else finish(OpKind::kCast, total);
     return std::move(ops_);
   }
