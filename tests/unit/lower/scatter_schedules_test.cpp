@@ -74,7 +74,8 @@ TEST_CASE("rows of a few vectors have a cache of vectors, longer ones lists, sma
   CHECK(has(lowered(updates("[100000, 8]", "[400000, 8]")), "fs_update_cached_all<1024, 2>("));
   CHECK(has(lowered(updates("[100000, 4]", "[800000, 4]")), "fs_update_cached_all<1024, 1>("));
   CHECK(has(lowered(updates("[100000, 6]", "[400000, 6]")), "fs_update_cached_all<2048, 3>("));
-  CHECK(choice(updates("[100000, 32]", "[400000, 32]"), ScatterSchedule::kAuto) == "lists");
+  CHECK(choice(updates("[100000, 32]", "[400000, 32]"), ScatterSchedule::kAuto) == "cached");
+  CHECK(choice(updates("[100000, 64]", "[400000, 64]"), ScatterSchedule::kAuto) == "lists");
   CHECK(choice(updates("[16, 8]", "[400000, 8]"), ScatterSchedule::kAuto) == "shared");
   CHECK(choice(updates("[100000, 16]", "[400000, 16]", "i64"), ScatterSchedule::kAuto) == "lists");
   CHECK(choice(updates("[100000, 8]", "[1000, 8]"), ScatterSchedule::kAuto) == "direct");  // (few updates)
