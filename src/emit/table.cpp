@@ -63,7 +63,7 @@ std::vector<std::string> TableText::declare() const {
 std::string TableText::shares() const {
   if (share_.empty()) return "";
   return "for (unsigned " + share_ + " = " + number(shares_) + "; " + share_ +
-         "-- > 0;) {  // of the target: what the L2 cache holds, which has the last one";
+         "-- > 0;) {  // a share of the target that the L2 cache holds, the last one first";
 }
 
 std::vector<std::string> TableText::start() const {
