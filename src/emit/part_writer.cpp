@@ -181,11 +181,11 @@ class PartWriter : NodeWriter {
     if (reads_ahead)
       line("const " + items_type() + " " + following + " = " + next + " + " + ahead + " < " + filled + " ? " +
            next_items(here + " + " + ahead) + " : " + listed + ";");
-    line(add + "(" + (reads_ahead ? listed : next_items(here)) + ", " + ahead + ");");
+    const std::string items = reads_ahead ? listed : next_items(here);
+    line(add + "(" + items + ", " + ahead + ");");
     if (reads_ahead) line(listed + " = " + following + ";");
     close();
-    line("if (" + next + " < " + filled + ") " + add + "(" + (reads_ahead ? listed : next_items(here)) + ", " + filled + " - " + next +
-         ");");
+    line("if (" + next + " < " + filled + ") " + add + "(" + items + ", " + filled + " - " + next + ");");
   }
 
   void write_rest_of_sum() {

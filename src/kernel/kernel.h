@@ -188,7 +188,8 @@ struct Table {
   DType dtype = DType::kF32;  // of an element, where it is not counted
   AtomId share;               // of a cached target, which all blocks update at a time, the last one first; invalid: the whole
   GridTerm updates;           // blocks of updates, which the tables take in turns
-  int64_t whole_bytes() const { return whole * copies * (counts ? 4 : bytes_of(dtype)); }
+  int element_bytes() const { return counts ? 4 : bytes_of(dtype); }  // of one that has its own place
+  int64_t whole_bytes() const { return whole * copies * element_bytes(); }
   int64_t bytes() const { return whole_bytes() + cache * (lanes * bytes_of(dtype) + 4); }  // (a number says whose each place is)
 };
 

@@ -21,7 +21,6 @@ constexpr int64_t kBytesOfCopies = 256 << 20;  // of the sums, which may be ther
 constexpr int64_t kBytesInFlight = 64 << 10;   // on a multiprocessor
 // Counts that are close to each other wait for each other: the L2 cache counts up one word of a sector at a time.
 constexpr int64_t kFewCounts = 16384;
-constexpr int kSectorWords = 8;
 // Claims: updates of a block, more where many go to a row, and threads.
 constexpr int64_t kManyMeet = 16;
 constexpr int kMostClaims = 2048, kFewClaims = 1024, kFewestClaims = 128;
@@ -69,7 +68,7 @@ void size_list(const Graph& graph, const Target& target, OpId id, ListPlace& lis
   const int64_t of_all_rows = std::max<int64_t>(1, elems_of(graph, op) * bytes_of(loaded_dtype(graph, op)) / target.multiprocessors);
   const int64_t wanted = std::clamp<int64_t>(kBytesInFlight / of_all_rows, List::kUsualAhead, List::kMostAhead);
   list.ahead = floor_of_two(std::clamp<int64_t>(2 * average - 1, 2, std::min<int64_t>(wanted, list.slots)));
-  list.apart = rows_of(graph, op) <= kFewCounts ? kSectorWords : 1;
+  list.apart = rows_of(graph, op) <= kFewCounts ? static_cast<int>(kSectorBytes / bytes_of(DType::kI32)) : 1;
   list.copies = 4 * elems_of(graph, op) * bytes_of(graph[op.out[0]].dtype) <= kBytesOfCopies ? 4 : 1;
 }
 

@@ -22,7 +22,6 @@ constexpr int64_t kCopiesBytes = 64 << 10;                   // of a table with 
 constexpr int64_t kBytesInFlight = 64, kOfVectors = 96;      // that a thread loads at once
 constexpr int kMostRepeats = 4, kRepeatsOfVectors = 2;       // (more take registers that all blocks of a multiprocessor do not have)
 constexpr int64_t kMostShares = 6;                           // (each reads all indices)
-constexpr int64_t kSectorBytes = 32;
 
 Size updates_of(const Part& part) {
   const Size all = iterations(part) * Size(part.vector);
@@ -63,7 +62,7 @@ std::optional<Table> whole_table(const Target& target, int64_t size, DType dtype
   Table table;
   table.dtype = dtype;
   table.counts = is_counted(part);
-  const int64_t each = table.counts ? 4 : bytes_of(dtype), most = target.shared_bytes_per_block - 1024;
+  const int64_t each = table.element_bytes(), most = target.shared_bytes_per_block - 1024;
   if (size * each > kMostTables * most || (!always && updates < std::max(kManyUpdates, 4 * size))) return std::nullopt;
   if (size * each > most) {
     table.cache = kRestSize;
@@ -91,21 +90,13 @@ std::optional<Table> cache(int64_t size, DType dtype, int lanes, int64_t updates
 
 // The nodes that the place of the update needs, or the check of an index.
 std::vector<bool> needed_by_indices(const Part& part) {
-  std::vector<bool> needed(part.nodes.size(), false);
-  for (size_t i = 0; i < needed.size(); ++i) needed[i] = part.nodes[NodeId(i)].kind == Node::kChecked;
-  auto mark = [&](const Index& index) {
-    for (NodeId id : part.space.data_of(index)) needed[id.index] = true;
-  };
-  mark(part.stores[0].index);
-  for (const Index& g : part.stores[0].guard) mark(g);
-  for (size_t i = needed.size(); i-- > 0;) {
-    if (!needed[i]) continue;
-    const Node& n = part.nodes[NodeId(i)];
-    for (NodeId in : n.in) needed[in.index] = true;
-    mark(n.index);
-    for (const Index& g : n.guard) mark(g);
-  }
-  return needed;
+  const Store& store = part.stores[0];
+  std::vector<NodeId> roots = part.space.data_of(store.index);
+  for (const Index& g : store.guard)
+    for (NodeId id : part.space.data_of(g)) roots.push_back(id);
+  for (size_t i = 0; i < part.nodes.size(); ++i)
+    if (part.nodes[NodeId(i)].kind == Node::kChecked) roots.push_back(NodeId(i));
+  return needed_nodes(part, roots);
 }
 
 // Loads that serve a value are left out where the guards do not hold. Those of long rows only: others share their sectors.

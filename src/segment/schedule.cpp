@@ -16,7 +16,6 @@ constexpr int64_t kOneBlockElems = 16384;  // elements that one block scans or s
 constexpr double kL2Share = 0.75;          // of the L2 cache, for rows that are read again
 constexpr int64_t kClusterBlocks = 8;      // portable cluster size, sm_90 and later
 constexpr int64_t kElemsPerClusterBlock = 4096;
-constexpr int64_t kSectorBytes = 32;       // columns that a block takes together where rows are strided
 constexpr uint8_t kMaxPhases = 24;         // barriers between anchors of one kernel
 constexpr float kRemakeInstructions = 32;  // a row's value that takes more is held, not made again from what is held
 

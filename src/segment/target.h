@@ -6,6 +6,8 @@
 
 namespace fusec {
 
+constexpr int64_t kSectorBytes = 32;  // of the L2 cache, which moves and updates one at a time
+
 struct Target {
   std::string arch = "sm_80";  // real architecture, e.g. "sm_90"
   int multiprocessors = 108;
