@@ -371,8 +371,13 @@ void NodeWriter::write_value(NodeId id) {
 bool NodeWriter::store_in_u(const Store& s) const {
   if (!repeats_) return false;
   if (in_u_[s.value.index]) return true;
+  if (s.gathered) return bulk_store(s.buffer).stretches > 1;
   auto free = [&](const Index& i) { return part_.serial.valid() ? !part_.space.depends_on(i, part_.serial) : i.is_constant(); };
   return !free(s.index) || !std::all_of(s.guard.begin(), s.guard.end(), free);
+}
+
+const BulkStore& NodeWriter::bulk_store(BufferId buffer) const {
+  return *std::find_if(part_.bulk_stores.begin(), part_.bulk_stores.end(), [&](const BulkStore& b) { return b.buffer == buffer; });
 }
 
 std::string NodeWriter::stored_value(const Store& s) const {

@@ -92,6 +92,8 @@ class NodeWriter {
   void pair_sines();
   void write_value(NodeId id);
   bool store_in_u(const Store& s) const;
+  // That of a buffer which has one.
+  const BulkStore& bulk_store(BufferId buffer) const;
   std::string stored_value(const Store& s) const;
   void write_scalar_store(const Store& s);
   std::string store_guard(const Store& s) const;

@@ -59,6 +59,7 @@ class PartWriter : NodeWriter {
 
  private:
   void write_body(const std::string& first_block) {
+    declare_stretches();
     if (part_.tile) write_tile_indices(first_block);
     else write_indices(first_block);
     if (part_.list) return write_listed();
@@ -76,15 +77,47 @@ class PartWriter : NodeWriter {
       write_scope(scope(true));
       close();
     }
+    write_bulk_stores();
+  }
+
+  // --- stores that shared memory gathers
+
+  void declare_stretches() {
+    for (const BulkStore& b : part_.bulk_stores) {
+      std::string& name = stretches_[b.buffer.index] = scope_.take(kernel_.buffers[b.buffer].value + "_gathered");
+      line("__shared__ alignas(128) " + std::string(storage_type(kernel_.buffers[b.buffer].dtype)) + " " + name +
+           (b.stretches > 1 ? "[" + number(b.stretches) + "]" : "") + "[" + number(b.elems) + "];");
+    }
+  }
+
+  // The stretch of this repetition.
+  std::string stretch(const BulkStore& b) const { return stretches_.at(b.buffer.index) + (b.stretches > 1 ? "[u]" : ""); }
+
+  std::string gathered_place(const Store& s) const {
+    return stretch(bulk_store(s.buffer)) + " + " + index_text(part_.space, *s.gathered, wide());
+  }
+
+  // Places in shared memory are seen by the copy engine, after all threads have filled them.
+  void write_bulk_stores() {
+    if (part_.bulk_stores.empty()) return;
+    line("fs_begin_bulk_stores();");
+    if (repeats_) open_repetition();
+    for (const BulkStore& b : part_.bulk_stores)
+      line("fs_store_bulk<" + number(b.elems) + ", " + number(kernel_.block) + ">(" + address(b.buffer, b.begin) + ", " + stretch(b) + ");");
+    if (repeats_) close();
+    line("fs_end_bulk_stores();");
   }
 
   std::string vector_store(const Store& s, const std::string& vector) const override {
+    if (s.gathered)
+      return "fs_store<" + number(part_.space.alignment(*s.gathered, {}, part_.vector)) + ">(" + gathered_place(s) + ", " + vector + ");";
     if (!table_) return NodeWriter::vector_store(s, vector);
     return table_->update_all(index_text(part_.space, without_lane(s.index), wide()), vector);
   }
 
   std::string element_store(const Store& s) const override {
     if (s.claim) return element_claim(s);
+    if (s.gathered) return "*(" + gathered_place(s) + " + lane) = " + stored_value(s) + ";";
     if (!table_) return NodeWriter::element_store(s);
     return table_->update(index_text(part_.space, s.index, wide()), stored_value(s));
   }
@@ -313,6 +346,7 @@ class PartWriter : NodeWriter {
   }
 
   std::optional<TableText> table_;
+  std::map<uint32_t, std::string> stretches_;  // by buffer
   std::string claimed_row_, claimed_item_;
 };
 

@@ -89,6 +89,16 @@ struct Store {
   bool joins = false;  // lanes of a warp whose updates go to one place combine them first
   // Update `item` takes the next slot of its row, whose updates buffer[index] counts.
   std::optional<Claim> claim;
+  std::optional<Index> gathered;  // not to memory yet: the place among the elements of the buffer's BulkStore
+};
+
+// A stretch of memory that the threads of a block fill, each in several places: it is gathered in shared memory, and the copy engine writes
+// it as a whole (before sm_90 all threads do, 16 bytes each).
+struct BulkStore {
+  BufferId buffer;
+  Index begin;        // in the buffer, of what the block writes in a repetition
+  int elems = 0;      // of the stretch
+  int stretches = 1;  // that are gathered: one for each repetition, or one that all of them write
 };
 
 // Tiled transpose: a block covers `rows` × `columns` elements, columns along the stores' innermost axis and rows along the innermost
@@ -237,6 +247,7 @@ struct Part {
   // else over elements one block width apart.
   int unroll = 1;
   AtomId serial;
+  std::vector<BulkStore> bulk_stores;
   std::optional<Tile> tile;
   std::optional<Sweep> sweep;
   std::optional<Line> line;

@@ -141,6 +141,7 @@ Launch launch_of(const Graph& graph, const Kernel& kernel) {
   if (largest->list) launch.schedule.emplace_back("scatter_lists", 1);
   if (largest->replicas) launch.schedule.emplace_back("scatter_replicas", largest->replicas->copies);
   if (largest->tile) launch.schedule.emplace_back("tile", largest->tile->rows);
+  if (!largest->bulk_stores.empty()) launch.schedule.emplace_back("bulk_stores", static_cast<int64_t>(largest->bulk_stores.size()));
   if (largest->wide_index) launch.schedule.emplace_back("index_bits", 64);
   return launch;
 }

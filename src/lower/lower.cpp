@@ -7,6 +7,7 @@
 #include "graph/updates.h"
 #include "kernel/visit.h"
 #include "lower/block_work.h"
+#include "lower/bulk_stores.h"
 #include "lower/coarse.h"
 #include "lower/launch.h"
 #include "lower/lowering.h"
@@ -47,6 +48,7 @@ Lowered Lowering::run() {
     lower_segment(static_cast<uint32_t>(s), s < segmentation_.segments.size() ? segmentation_.segments[s] : Segment{});
   if (options_.phases) join_phases(graph_, target_, program_, kernels_, copies_);
   mark_streams(program_, graph_, target_, kernels_);
+  for (Kernel& kernel : kernels_) gather_bulk_stores(target_, kernel);
   // From here on kernels and workspace are what they will be.
   for (const Kernel& kernel : kernels_) program_.launches.push_back(launch_of(graph_, kernel));
   for (Launch& copy : copies_) program_.launches.push_back(std::move(copy));

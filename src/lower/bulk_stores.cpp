@@ -1,0 +1,208 @@
+#include "lower/bulk_stores.h"
+
+#include <algorithm>
+
+#include "kernel/visit.h"
+#include "lower/block_work.h"
+#include "lower/schedule.h"
+
+namespace fusec {
+
+namespace {
+
+constexpr int kBlocks[] = {128, 96, 160, 192, 224, 256};  // threads, the best first
+constexpr int kBulkBytes = 16;                            // what the copy engine moves is a multiple of these, and so aligned
+constexpr int kSharedBytesPerThread = 192;                // so that a multiprocessor keeps 1024 threads
+constexpr int kWarpBytes = 512;    // that a warp stores at once, if each thread stores 16 beside the others
+constexpr int kTileRows = 64;      // that are taken for all outer dimensions before the next
+constexpr int kResident = 10;      // blocks: with fewer registers, compilers put off loads (rope_qwen2 38.1 µs, 35.8 so)
+constexpr int kResidentThreads = 1280;
+
+bool is_plain(const Part& part) {
+  return !part.tile && !part.sweep && !part.line && !part.table && !part.replicas && !part.list && !part.has_tail && !part.dims.empty() &&
+         part.lane.valid() && (part.unroll == 1 || part.serial.valid()) && iterations(part).is_constant();
+}
+
+// `extent` elements, `stride` apart.
+struct Axis {
+  int64_t stride = 0, extent = 0;
+  Index place;  // of an element among them
+};
+
+// Elements that the axes cover from the first on without a gap.
+int64_t covered(std::vector<Axis> axes) {
+  std::sort(axes.begin(), axes.end(), [](const Axis& a, const Axis& b) { return a.stride < b.stride; });
+  int64_t elems = 1;
+  for (const Axis& a : axes) {
+    if (a.stride != elems) break;
+    elems *= a.extent;
+  }
+  return elems;
+}
+
+int64_t product(const std::vector<Axis>& axes) {
+  int64_t elems = 1;
+  for (const Axis& a : axes) elems *= a.extent;
+  return elems;
+}
+
+class Gatherer {
+ public:
+  Gatherer(Part& part, const Kernel& kernel, int block) : part_(part), kernel_(kernel), block_(block) {}
+
+  // Bytes of shared memory that gathering takes.
+  int64_t gather() {
+    if (!is_plain(part_) || iterations(part_).value() % block_ != 0) return 0;
+    tile_rows();
+    int64_t bytes = 0;
+    for (size_t b = 0; b < kernel_.buffers.size(); ++b) bytes += gather(BufferId(b));
+    return bytes;
+  }
+
+ private:
+  // Where outer dimensions lie within the rows of what is loaded: some rows for all of those before the next, so that what is loaded is read
+  // row by row.
+  void tile_rows() {
+    int64_t inner = 1;
+    size_t d = part_.dims.size() - 1;
+    for (; d > 0 && inner * part_.space.extent(part_.dims[d]).value() <= block_; --d) inner *= part_.space.extent(part_.dims[d]).value();
+    const AtomId row = part_.dims[d];
+    const int64_t rows = part_.space.extent(row).value();
+    const auto end = part_.dims.begin() + static_cast<std::ptrdiff_t>(d);
+    const auto outer = std::find_if(part_.dims.begin(), end, [&](AtomId v) { return lies_within(v, row); });
+    if (outer == end || rows <= kTileRows || rows % kTileRows != 0 || !part_.shared_atoms.empty()) return;
+    const std::string name = part_.space[row].name;
+    const AtomId tile = part_.space.add_variable(name + "o", rows / kTileRows), within = part_.space.add_variable(name + "i", kTileRows);
+    const Index replacement = part_.space.variable(tile) * Size(kTileRows) + part_.space.variable(within);
+    for_each_index(part_, [&](Index& index) { index = part_.space.substitute(index, {{row, replacement}}); });
+    refresh_data(part_);
+    *end = within;
+    part_.dims.insert(outer, tile);
+  }
+
+  // True if some load takes smaller steps along `v` than along `row`.
+  bool lies_within(AtomId v, AtomId row) const {
+    return std::any_of(part_.nodes.begin(), part_.nodes.end(), [&](const Node& n) {
+      return n.kind == Node::kLoad && steps(n.index, v) > 0 && steps(n.index, v) < steps(n.index, row);
+    });
+  }
+
+  static int64_t steps(const Index& index, AtomId v) {
+    const Size stride = index.coefficient(v);
+    return stride.is_constant() ? stride.value() : 0;
+  }
+
+  int64_t gather(BufferId id) {
+    const Buffer& buffer = kernel_.buffers[id];
+    if (!buffer.written || buffer.read || buffer.may_overlap || buffer.shared_elems > 0 || buffer.cache == CacheHint::kOnce) return 0;
+    std::vector<Store*> stores;
+    for (Store& s : part_.stores)
+      if (s.buffer == id) stores.push_back(&s);
+    if (stores.size() < 2 || !are_alike(stores)) return 0;
+    std::sort(stores.begin(), stores.end(),
+              [](const Store* a, const Store* b) { return a->index.constant.value() < b->index.constant.value(); });
+    const Index& first = stores[0]->index;
+    std::optional<std::vector<Axis>> axes = axes_of_block(first);
+    if (!axes || covered(*axes) * bytes_of(buffer.dtype) >= kWarpBytes || !add_stores(stores, *axes)) return 0;
+    const int64_t elems = product(*axes), bytes = elems * bytes_of(buffer.dtype), aligned = kBulkBytes / bytes_of(buffer.dtype);
+    BulkStore bulk{id, begin_of(first), static_cast<int>(elems)};
+    if (covered(*axes) != elems || bytes % kBulkBytes != 0 || part_.space.alignment(bulk.begin, {}, aligned) < aligned) return 0;
+    const std::vector<bool> free = part_.serial.valid() ? independent_nodes(part_, part_.serial) : std::vector<bool>(part_.nodes.size(), true);
+    if (std::any_of(stores.begin(), stores.end(), [&](const Store* s) { return !free[s->value.index]; })) bulk.stretches = part_.unroll;
+    for (Store* s : stores) {
+      Index place = Index(s->index.constant - first.constant);
+      for (const Axis& a : *axes) place = place + a.place * Size(a.stride);
+      s->gathered = place;
+    }
+    part_.bulk_stores.push_back(bulk);
+    return bytes * bulk.stretches;
+  }
+
+  // Whole vectors, unconditional, whose places are linear in the part's variables and differ by constants alone.
+  bool are_alike(const std::vector<Store*>& stores) const {
+    const Index& first = stores[0]->index;
+    return std::all_of(stores.begin(), stores.end(), [&](const Store* s) {
+      if (s->update || s->claim || s->last || !s->guard.empty() || s->index.terms != first.terms || !s->index.constant.is_constant())
+        return false;
+      return s->index.coefficient(part_.lane).is(1) && std::all_of(s->index.terms.begin(), s->index.terms.end(), [&](const auto& t) {
+               return part_.space[t.first].kind == Atom::kVariable && t.second.is_constant();
+             });
+    });
+  }
+
+  // Along the lanes and those dimensions, or the inner part of one, over which the threads of a block run; nothing where a block ends amid
+  // them.
+  std::optional<std::vector<Axis>> axes_of_block(const Index& index) {
+    std::vector<Axis> axes = {{1, part_.vector, {}}};  // (what a thread stores begins at its first lane)
+    within_.clear();
+    split_ = {};
+    int64_t threads = 1;
+    for (size_t d = part_.dims.size(); d-- > 0 && threads < block_;) {
+      const AtomId v = part_.dims[d];
+      const int64_t extent = part_.space.extent(v).value(), left = block_ / threads;
+      if (block_ % threads != 0) return std::nullopt;
+      const Index variable = part_.space.variable(v);
+      if (extent > left) {
+        if (extent % left != 0) return std::nullopt;
+        split_ = v, inner_ = left;
+      }
+      const int64_t here = std::min(extent, left);
+      within_.push_back(v);
+      axes.push_back({index.coefficient(v).value(), here, here < extent ? part_.space.remainder(variable, Size(here)) : variable});
+      threads *= here;
+    }
+    if (threads != block_) return std::nullopt;
+    return axes;
+  }
+
+  // The stores of a thread, where they are equally far apart.
+  static bool add_stores(const std::vector<Store*>& stores, std::vector<Axis>& axes) {
+    auto at = [&](size_t k) { return stores[k]->index.constant.value(); };
+    const int64_t apart = at(1) - at(0);
+    for (size_t k = 1; k < stores.size(); ++k)
+      if (at(k) - at(k - 1) != apart) return false;
+    axes.push_back({apart, static_cast<int64_t>(stores.size()), {}});
+    return true;
+  }
+
+  // The index less what varies within the stretch.
+  Index begin_of(const Index& index) {
+    Index begin(index.constant);
+    for (const auto& [v, stride] : index.terms) {
+      if (v == part_.lane) continue;
+      if (std::find(within_.begin(), within_.end(), v) == within_.end()) begin = begin + part_.space.variable(v) * stride;
+      else if (v == split_) begin = begin + part_.space.quotient(part_.space.variable(v), Size(inner_)) * (stride * Size(inner_));
+    }
+    return begin;
+  }
+
+  Part& part_;
+  const Kernel& kernel_;
+  int block_;
+  std::vector<AtomId> within_;  // dimensions that vary within a block
+  AtomId split_;                // of which this one in steps: a block covers `inner_` of its values
+  int64_t inner_ = 1;
+};
+
+}  // namespace
+
+void gather_bulk_stores(const Target& target, Kernel& kernel) {
+  if (arch_number(target) < 90 || kernel.block != kBlocks[0]) return;
+  const bool any_block = std::all_of(kernel.parts.begin(), kernel.parts.end(), is_plain);
+  for (int block : kBlocks) {
+    if (block != kernel.block && !any_block) return;
+    std::vector<Part> parts = kernel.parts;
+    int64_t bytes = 0;
+    for (Part& part : parts) bytes += Gatherer(part, kernel, block).gather();
+    if (bytes == 0 || bytes > int64_t{kSharedBytesPerThread} * block || kernel.shared_bytes + bytes > kStaticSharedBytes) continue;
+    kernel.parts = std::move(parts);
+    kernel.shared_bytes += static_cast<int>(bytes);
+    kernel.blocks_resident = std::min(kResident, kResidentThreads / block);
+    if (block == kernel.block) return;
+    kernel.block = block;
+    for (Part& part : kernel.parts) part.grid = grid_of(part, block);
+    return;
+  }
+}
+
+}  // namespace fusec
