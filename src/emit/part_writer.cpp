@@ -103,7 +103,8 @@ class PartWriter : NodeWriter {
     line("fs_begin_bulk_stores();");
     if (repeats_) open_repetition();
     for (const BulkStore& b : part_.bulk_stores)
-      line("fs_store_bulk<" + number(b.elems) + ", " + number(kernel_.block) + ">(" + address(b.buffer, b.begin) + ", " + stretch(b) + ");");
+      line("fs_store_bulk<" + number(b.elems) + ", " + number(kernel_.block) + ">(" + address(b.buffer, b.begin) + ", " + stretch(b) +
+           ");");
     if (repeats_) close();
     line("fs_end_bulk_stores();");
   }

@@ -13,9 +13,9 @@ namespace {
 constexpr int kBlocks[] = {128, 96, 160, 192, 224, 256};  // threads, the best first
 constexpr int kBulkBytes = 16;                            // what the copy engine moves is a multiple of these, and so aligned
 constexpr int kSharedBytesPerThread = 192;                // so that a multiprocessor keeps 1024 threads
-constexpr int kWarpBytes = 512;    // that a warp stores at once, if each thread stores 16 beside the others
-constexpr int kTileRows = 64;      // that are taken for all outer dimensions before the next
-constexpr int kResident = 10;      // blocks: with fewer registers, compilers put off loads (rope_qwen2 38.1 µs, 35.8 so)
+constexpr int kWarpBytes = 512;                           // that a warp stores at once, if each thread stores 16 beside the others
+constexpr int kTileRows = 64;                             // that are taken for all outer dimensions before the next
+constexpr int kResident = 10;  // blocks: with fewer registers, compilers put off loads (rope_qwen2 38.1 µs, 35.8 so)
 constexpr int kResidentThreads = 1280;
 
 bool is_plain(const Part& part) {
@@ -60,8 +60,8 @@ class Gatherer {
   }
 
  private:
-  // Where outer dimensions lie within the rows of what is loaded: some rows for all of those before the next, so that what is loaded is read
-  // row by row.
+  // Where outer dimensions lie within the rows of what is loaded: some rows for all of those before the next, so that what is loaded is
+  // read row by row.
   void tile_rows() {
     int64_t inner = 1;
     size_t d = part_.dims.size() - 1;
@@ -107,7 +107,8 @@ class Gatherer {
     const int64_t elems = product(*axes), bytes = elems * bytes_of(buffer.dtype), aligned = kBulkBytes / bytes_of(buffer.dtype);
     BulkStore bulk{id, begin_of(first), static_cast<int>(elems)};
     if (covered(*axes) != elems || bytes % kBulkBytes != 0 || part_.space.alignment(bulk.begin, {}, aligned) < aligned) return 0;
-    const std::vector<bool> free = part_.serial.valid() ? independent_nodes(part_, part_.serial) : std::vector<bool>(part_.nodes.size(), true);
+    const std::vector<bool> free =
+        part_.serial.valid() ? independent_nodes(part_, part_.serial) : std::vector<bool>(part_.nodes.size(), true);
     if (std::any_of(stores.begin(), stores.end(), [&](const Store* s) { return !free[s->value.index]; })) bulk.stretches = part_.unroll;
     for (Store* s : stores) {
       Index place = Index(s->index.constant - first.constant);

@@ -10,30 +10,18 @@ namespace emu {
 
 namespace {
 
-struct Format {
-  const char* name;
-  size_t bytes;
-  int exponent_bits, mantissa_bits;  // 0 0: an integer
-  bool is_signed;
-};
-constexpr Format kFormats[] = {{"bool", 1, 0, 0, false}, {"u8", 1, 0, 0, false},  {"i8", 1, 0, 0, true},     {"i16", 2, 0, 0, true},
-                               {"i32", 4, 0, 0, true},   {"i64", 8, 0, 0, true},  {"f8e4m3", 1, 4, 3, true}, {"f8e5m2", 1, 5, 2, true},
-                               {"f16", 2, 5, 10, true},  {"bf16", 2, 8, 7, true}, {"f32", 4, 8, 23, true},   {"f64", 8, 11, 52, true}};
+constexpr NumberFormat kFormats[] = {{"bool", 1, 0, 0, false},  {"u8", 1, 0, 0, false},    {"i8", 1, 0, 0, true},
+                                     {"i16", 2, 0, 0, true},    {"i32", 4, 0, 0, true},    {"i64", 8, 0, 0, true},
+                                     {"f8e4m3", 1, 4, 3, true}, {"f8e5m2", 1, 5, 2, true}, {"f16", 2, 5, 10, true},
+                                     {"bf16", 2, 8, 7, true},   {"f32", 4, 8, 23, true},   {"f64", 8, 11, 52, true}};
 
-const Format& format(const std::string& dtype) {
-  for (const Format& f : kFormats)
-    if (dtype == f.name) return f;
-  std::fprintf(stderr, "emulate: unknown dtype %s\n", dtype.c_str());
-  std::exit(2);
-}
-
-uint64_t bits(const Format& f, const char* a) {
+uint64_t bits(const NumberFormat& f, const char* a) {
   uint64_t v = 0;
   memcpy(&v, a, f.bytes);
   return v;
 }
 
-double value(const Format& f, const char* a) {
+double value(const NumberFormat& f, const char* a) {
   const uint64_t v = bits(f, a);
   const int width = static_cast<int>(8 * f.bytes);
   if (f.exponent_bits == 0)
@@ -52,16 +40,20 @@ double value(const Format& f, const char* a) {
 }
 
 // An infinity is the number after the greatest: one close to that may have been rounded to it.
-double limited(const Format& f, double v) {
+double limited(const NumberFormat& f, double v) {
   return std::isinf(v) && f.exponent_bits < 11 ? std::copysign(std::ldexp(1.0, 1 << (f.exponent_bits - 1)), v) : v;
 }
 
 }  // namespace
 
-size_t number_bytes(const std::string& dtype) { return format(dtype).bytes; }
+const NumberFormat& number_format(const std::string& dtype) {
+  for (const NumberFormat& f : kFormats)
+    if (dtype == f.name) return f;
+  std::fprintf(stderr, "emulate: unknown dtype %s\n", dtype.c_str());
+  std::exit(2);
+}
 
-bool same_number(const std::string& dtype, const char* a, const char* b, double relative, double absolute) {
-  const Format& f = format(dtype);
+bool same_number(const NumberFormat& f, const char* a, const char* b, double relative, double absolute) {
   if (memcmp(a, b, f.bytes) == 0) return true;
   if (f.exponent_bits == 0) return false;
   const double x = limited(f, value(f, a)), y = limited(f, value(f, b));
@@ -71,8 +63,7 @@ bool same_number(const std::string& dtype, const char* a, const char* b, double 
   return std::fabs(x - y) <= relative * std::fabs(y) + absolute;
 }
 
-std::string number_text(const std::string& dtype, const char* a) {
-  const Format& f = format(dtype);
+std::string number_text(const NumberFormat& f, const char* a) {
   char text[64];
   std::snprintf(text, sizeof text, "%.17g (0x%llx)", value(f, a), static_cast<unsigned long long>(bits(f, a)));
   return text;

@@ -6,9 +6,17 @@
 
 namespace emu {
 
-size_t number_bytes(const std::string& dtype);
+struct NumberFormat {
+  const char* name;
+  size_t bytes;
+  int exponent_bits, mantissa_bits;  // 0 0: an integer
+  bool is_signed;
+};
+
+// That of a dtype by its name.
+const NumberFormat& number_format(const std::string& dtype);
 // Equal bits, both NaN, or within relative · |b| + absolute. A tolerance of 0 tells -0 from 0.
-bool same_number(const std::string& dtype, const char* a, const char* b, double relative, double absolute);
-std::string number_text(const std::string& dtype, const char* a);
+bool same_number(const NumberFormat& format, const char* a, const char* b, double relative, double absolute);
+std::string number_text(const NumberFormat& format, const char* a);
 
 }  // namespace emu

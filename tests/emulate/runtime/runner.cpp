@@ -138,15 +138,16 @@ size_t span_bytes(const Tensor& t) {
     if (t.shape[d] == 0) return 0;
     span += (t.shape[d] - 1) * t.strides[d];
   }
-  return span * number_bytes(t.dtype);
+  return span * number_format(t.dtype).bytes;
 }
 
 // Element k of the logical tensor lies at this byte of the buffer.
 std::vector<size_t> places(const Tensor& t) {
   std::vector<size_t> out(elements(t)), index(t.shape.size());
+  const size_t bytes = number_format(t.dtype).bytes;
   size_t at = 0;
   for (size_t& place : out) {
-    place = at * number_bytes(t.dtype);
+    place = at * bytes;
     for (size_t d = t.shape.size(); d-- > 0;) {
       at += t.strides[d];
       if (++index[d] < t.shape[d]) break;
@@ -158,7 +159,7 @@ std::vector<size_t> places(const Tensor& t) {
 }
 
 std::vector<char> logical_data(const Tensor& t) {
-  std::vector<char> data(elements(t) * number_bytes(t.dtype));
+  std::vector<char> data(elements(t) * number_format(t.dtype).bytes);
   std::ifstream file(t.file, std::ios::binary);
   file.seekg(static_cast<std::streamoff>(t.offset));
   file.read(data.data(), static_cast<std::streamsize>(data.size()));
@@ -192,18 +193,19 @@ void check_index_error(const char* record, const std::vector<long long>& wanted)
 }
 
 void save_output(std::ofstream& file, const Tensor& t, const Buffer& buffer) {
-  const size_t bytes = number_bytes(t.dtype);
+  const size_t bytes = number_format(t.dtype).bytes;
   for (size_t place : places(t)) file.write(buffer.begin + place, static_cast<std::streamsize>(bytes));
 }
 
 void compare(const Tensor& t, const Buffer& buffer, const Run& run) {
   const std::vector<char> wanted = logical_data(t);
   const std::vector<size_t> where = places(t);
-  const size_t bytes = number_bytes(t.dtype);
+  const NumberFormat& format = number_format(t.dtype);
   size_t different = 0, first = 0, missing = 0, first_missing = 0;
   for (size_t i = 0; i < where.size(); ++i) {
     if (!buffer.sparse && !buffer.cells[where[i] / buffer.grain].written && missing++ == 0) first_missing = i;
-    if (!same_number(t.dtype, buffer.begin + where[i], wanted.data() + i * bytes, t.relative, t.absolute) && different++ == 0) first = i;
+    if (!same_number(format, buffer.begin + where[i], wanted.data() + i * format.bytes, t.relative, t.absolute) && different++ == 0)
+      first = i;
   }
   const std::string how = " (order " + std::to_string(run.seed) + ", fresh bytes " + std::to_string(run.poison) + ")";
   if (missing > 0)
@@ -211,12 +213,12 @@ void compare(const Tensor& t, const Buffer& buffer, const Run& run) {
             " elements, the first is " + std::to_string(first_missing) + how);
   if (different > 0)
     problem("output " + t.name + ": " + std::to_string(different) + " of " + std::to_string(where.size()) +
-            " elements differ, the first is " + std::to_string(first) + ": " + number_text(t.dtype, buffer.begin + where[first]) +
-            ", reference " + number_text(t.dtype, wanted.data() + first * bytes) + how);
+            " elements differ, the first is " + std::to_string(first) + ": " + number_text(format, buffer.begin + where[first]) +
+            ", reference " + number_text(format, wanted.data() + first * format.bytes) + how);
 }
 
 std::vector<char> logical_data(const Tensor& t, const Buffer& buffer) {
-  const size_t bytes = number_bytes(t.dtype);
+  const size_t bytes = number_format(t.dtype).bytes;
   std::vector<char> data;
   for (const size_t at : places(t)) data.insert(data.end(), buffer.begin + at, buffer.begin + at + bytes);
   return data;
@@ -237,11 +239,12 @@ void compare_with_first(const Job& job, const std::vector<Buffer*>& outputs, con
   if (first.size() != now.size()) refuse(job.repeatable + " has other outputs");
   size_t at = 0;
   for (const Tensor& t : job.outputs) {
-    const size_t bytes = number_bytes(t.dtype);
+    const NumberFormat& format = number_format(t.dtype);
+    const size_t bytes = format.bytes;
     for (size_t i = 0; i < elements(t); ++i, at += bytes) {
       if (memcmp(first.data() + at, now.data() + at, bytes) == 0) continue;
-      problem("output " + t.name + ": element " + std::to_string(i) + " is " + number_text(t.dtype, now.data() + at) +
-              ", in the first run " + number_text(t.dtype, first.data() + at) + " (order " + std::to_string(run.seed) + ")");
+      problem("output " + t.name + ": element " + std::to_string(i) + " is " + number_text(format, now.data() + at) +
+              ", in the first run " + number_text(format, first.data() + at) + " (order " + std::to_string(run.seed) + ")");
       at += (elements(t) - i) * bytes;
       break;
     }
@@ -255,7 +258,7 @@ void run_once(const Job& job, const Run& run, void* library) {
   std::vector<void*> input_pointers, output_pointers;
   std::vector<std::vector<char>> before;
   for (const Tensor& t : job.inputs) {
-    const size_t bytes = number_bytes(t.dtype);
+    const size_t bytes = number_format(t.dtype).bytes;
     inputs.push_back(new_buffer("input " + t.name, span_bytes(t), bytes, t.by_value ? bytes : 16, poison));
     Buffer& b = *inputs.back();
     all.push_back(&b);
@@ -270,7 +273,7 @@ void run_once(const Job& job, const Run& run, void* library) {
     if (t.alias >= 0) {
       outputs.push_back(inputs[static_cast<size_t>(t.alias)]);
     } else {
-      outputs.push_back(new_buffer("output " + t.name, span_bytes(t), number_bytes(t.dtype), 16, poison));
+      outputs.push_back(new_buffer("output " + t.name, span_bytes(t), number_format(t.dtype).bytes, 16, poison));
       all.push_back(outputs.back());
     }
     output_pointers.push_back(outputs.back()->begin);

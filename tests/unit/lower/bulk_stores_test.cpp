@@ -44,7 +44,8 @@ TEST_CASE("nothing is gathered where blocks end amid rows, or the copy engine ca
   CHECK_FALSE(has(lowered(rotated("4096", "32", "128"), true, "sm_80"), "fs_store_bulk"));
   CHECK_FALSE(has(lowered(rotated("512", "512", "128", R"({"value": "y", "alias": "x"})", "[0, 1, 2]")), "fs_store_bulk"));
   CHECK_FALSE(has(lowered(rotated("128", "1", "64")), "fs_store_bulk"));
-  CHECK_FALSE(has(lowered(rotated("\"N\"", "32", "128").insert(1, R"("dims": {"N": {"size": 4096, "dynamic": true}}, )")), "fs_store_bulk"));
+  CHECK_FALSE(
+      has(lowered(rotated("\"N\"", "32", "128").insert(1, R"("dims": {"N": {"size": 4096, "dynamic": true}}, )")), "fs_store_bulk"));
 }
 
 TEST_CASE("neither are vectors that lie side by side anyway") {

@@ -99,7 +99,8 @@ TEST_CASE("loads that depend on something are the compiler's own, in rows of odd
 TEST_CASE("lines that a launch keeps must not be in the way of a later one that moves much too") {
   auto first_keeps = [](const std::string& rows) {  // of two launches: sums, and a product of so many rows
     const Program p = lowered(R"({"version": 1, "name": "g", "inputs": [{"name": "w", "dtype": "f32", "shape": [4096, 4, 8192]},
-      {"name": "x", "dtype": "f32", "shape": [)" + rows + R"(, 8192]}], "ops": [{"op": "sum", "in": ["w"], "dims": [1], "out": "v"},
+      {"name": "x", "dtype": "f32", "shape": [)" +
+                              rows + R"(, 8192]}], "ops": [{"op": "sum", "in": ["w"], "dims": [1], "out": "v"},
       {"op": "mul", "in": ["x", 2], "out": "y"}], "outputs": ["v", "y"]})");
     REQUIRE(p.launches.size() == 2);
     CHECK(has(p, "fs_load_kept<4, 4>(x_in"));
