@@ -19,10 +19,10 @@ constexpr int kCopyWarmups = 3, kCopyReplays = 20;
 constexpr double kNoisy = 0.05, kDrift = 0.05, kSlowCopy = 0.65;  // relative
 constexpr double kClockUs = 0.5;                                  // of the events that time replays
 
-// A process finds the GPU's clocks low when it begins to use it (measured: 8 % slower for the first 7 ms).
+// Where gigabytes have just been given back, as by the copy, all that moves much memory is slower for some ms (measured: 10 %, for 5 ms).
 constexpr std::chrono::milliseconds kSettle{30};
 
-void settle_clocks(LoadedGraph& loaded) {
+void settle(LoadedGraph& loaded) {
   const auto end = std::chrono::steady_clock::now() + kSettle;
   while (std::chrono::steady_clock::now() < end) loaded.time(kWarmups, 0);
 }
@@ -86,8 +86,8 @@ void measure(Device& device, LoadedGraph& loaded, const BoundProgram& program, c
   auto copy_gbps = [&] {
     return 2e-3 * static_cast<double>(kCopyBytes) / quartiles(device.time_copy(copy_image, kCopyWarmups, kCopyReplays)).median;
   };
-  settle_clocks(loaded);
   result.limit_gbps = copy_gbps();
+  settle(loaded);
   result.samples = loaded.time(kWarmups, kReplays);
   result.us = quartiles(result.samples);
   result.per_segment = measure_segments(loaded, program);
