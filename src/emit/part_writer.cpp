@@ -84,18 +84,14 @@ class PartWriter : NodeWriter {
 
   void declare_stretches() {
     for (const BulkStore& b : part_.bulk_stores) {
-      std::string& name = stretches_[b.buffer.index] = scope_.take(kernel_.buffers[b.buffer].value + "_gathered");
+      std::string& name = gathered_names_[b.buffer.index] = scope_.take(kernel_.buffers[b.buffer].value + "_gathered");
       line("__shared__ alignas(128) " + std::string(storage_type(kernel_.buffers[b.buffer].dtype)) + " " + name +
            (b.stretches > 1 ? "[" + number(b.stretches) + "]" : "") + "[" + number(b.elems) + "];");
     }
   }
 
   // The stretch of this repetition.
-  std::string stretch(const BulkStore& b) const { return stretches_.at(b.buffer.index) + (b.stretches > 1 ? "[u]" : ""); }
-
-  std::string gathered_place(const Store& s) const {
-    return stretch(bulk_store(s.buffer)) + " + " + index_text(part_.space, *s.gathered, wide());
-  }
+  std::string stretch(const BulkStore& b) const { return gathered_names_.at(b.buffer.index) + (b.stretches > 1 ? "[u]" : ""); }
 
   // Places in shared memory are seen by the copy engine, after all threads have filled them.
   void write_bulk_stores() {
@@ -111,14 +107,14 @@ class PartWriter : NodeWriter {
 
   std::string vector_store(const Store& s, const std::string& vector) const override {
     if (s.gathered)
-      return "fs_store<" + number(part_.space.alignment(*s.gathered, {}, part_.vector)) + ">(" + gathered_place(s) + ", " + vector + ");";
+      return "fs_store<" + number(part_.space.alignment(*s.gathered, {}, part_.vector)) + ">(" + stretch(bulk_store(s.buffer)) + " + " +
+             index_text(part_.space, *s.gathered, wide()) + ", " + vector + ");";
     if (!table_) return NodeWriter::vector_store(s, vector);
     return table_->update_all(index_text(part_.space, without_lane(s.index), wide()), vector);
   }
 
   std::string element_store(const Store& s) const override {
     if (s.claim) return element_claim(s);
-    if (s.gathered) return "*(" + gathered_place(s) + " + lane) = " + stored_value(s) + ";";
     if (!table_) return NodeWriter::element_store(s);
     return table_->update(index_text(part_.space, s.index, wide()), stored_value(s));
   }
@@ -347,7 +343,7 @@ class PartWriter : NodeWriter {
   }
 
   std::optional<TableText> table_;
-  std::map<uint32_t, std::string> stretches_;  // by buffer
+  std::map<uint32_t, std::string> gathered_names_;  // of arrays, by buffer
   std::string claimed_row_, claimed_item_;
 };
 

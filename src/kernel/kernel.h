@@ -93,7 +93,7 @@ struct Store {
 };
 
 // A stretch of memory that the threads of a block fill, each in several places: it is gathered in shared memory, and the copy engine writes
-// it as a whole (where there is none, all threads do, 16 bytes each).
+// it as a whole (where there is none, all threads do, 16 bytes each). Made when all else is settled: no index changes any more.
 struct BulkStore {
   BufferId buffer;
   Index begin;        // in the buffer, of what the block writes in a repetition

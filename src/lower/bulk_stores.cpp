@@ -10,13 +10,13 @@ namespace fusec {
 
 namespace {
 
-constexpr int kBlocks[] = {128, 96, 160, 192, 224, 256};  // threads, the best first
-constexpr int kBulkBytes = 16;                            // what the copy engine moves is a multiple of these, and so aligned
-constexpr int kSharedBytesPerThread = 192;                // so that a multiprocessor keeps 1024 threads
-constexpr int kWarpBytes = 512;                           // that a warp stores at once, if each thread stores 16 beside the others
-constexpr int kTileRows = 64;                             // that are taken for all outer dimensions before the next
-constexpr int kResident = 10;  // blocks: with fewer registers, compilers put off loads (rope_qwen2 38.1 µs, 35.8 so)
-constexpr int kResidentThreads = 1280;
+constexpr int kBlocks[] = {128, 96, 160, 192, 224, 256};      // threads, the best first
+constexpr int kBulkBytes = 16;                                // what the copy engine moves is a multiple of these, and so aligned
+constexpr int kWarpBytes = 512;                               // that a warp stores at once, if each thread stores 16 beside the others
+constexpr int kTileRows = 64;                                 // that are taken for all outer dimensions before the next
+constexpr int64_t kThreads = 1024;                            // that a multiprocessor's shared memory has to suffice for
+constexpr int64_t kRegisters = 64 << 10, kOwnRegisters = 28;  // of a multiprocessor, and of a thread beside those that it loads
+constexpr int64_t kMostBlocks = 10;
 
 bool is_plain(const Part& part) {
   return !part.tile && !part.sweep && !part.line && !part.table && !part.replicas && !part.list && !part.has_tail && !part.dims.empty() &&
@@ -46,6 +46,19 @@ int64_t product(const std::vector<Axis>& axes) {
   return elems;
 }
 
+// That a thread loads in all its repetitions.
+int64_t loaded_bytes(const Part& part) {
+  const std::vector<bool> once = part.serial.valid() ? independent_nodes(part, part.serial) : std::vector<bool>(part.nodes.size(), true);
+  int64_t bytes = 0;
+  for (size_t i = 0; i < part.nodes.size(); ++i) {
+    const Node& n = part.nodes[NodeId(i)];
+    if (n.kind != Node::kLoad) continue;
+    const bool vector = part.lane.valid() && part.space.depends_on(n.index, part.lane);
+    bytes += int64_t{std::max(4, bytes_of(n.dtype) * (vector ? part.vector : 1))} * (once[i] ? 1 : part.unroll);
+  }
+  return bytes;
+}
+
 class Gatherer {
  public:
   Gatherer(Part& part, const Kernel& kernel, int block) : part_(part), kernel_(kernel), block_(block) {}
@@ -53,9 +66,11 @@ class Gatherer {
   // Bytes of shared memory that gathering takes.
   int64_t gather() {
     if (!is_plain(part_) || iterations(part_).value() % block_ != 0) return 0;
+    const Part before = part_;
     tile_rows();
     int64_t bytes = 0;
     for (size_t b = 0; b < kernel_.buffers.size(); ++b) bytes += gather(BufferId(b));
+    if (bytes == 0) part_ = before;
     return bytes;
   }
 
@@ -70,7 +85,8 @@ class Gatherer {
     const int64_t rows = part_.space.extent(row).value();
     const auto end = part_.dims.begin() + static_cast<std::ptrdiff_t>(d);
     const auto outer = std::find_if(part_.dims.begin(), end, [&](AtomId v) { return lies_within(v, row); });
-    if (outer == end || rows <= kTileRows || rows % kTileRows != 0 || !part_.shared_atoms.empty()) return;
+    if (outer == end || rows <= kTileRows || rows % kTileRows != 0 || kTileRows * inner % block_ != 0 || !part_.shared_atoms.empty())
+      return;
     const std::string name = part_.space[row].name;
     const AtomId tile = part_.space.add_variable(name + "o", rows / kTileRows), within = part_.space.add_variable(name + "i", kTileRows);
     const Index replacement = part_.space.variable(tile) * Size(kTileRows) + part_.space.variable(within);
@@ -94,7 +110,7 @@ class Gatherer {
 
   int64_t gather(BufferId id) {
     const Buffer& buffer = kernel_.buffers[id];
-    if (!buffer.written || buffer.read || buffer.may_overlap || buffer.shared_elems > 0 || buffer.cache == CacheHint::kOnce) return 0;
+    if (!buffer.written || buffer.read || buffer.may_overlap || buffer.cache == CacheHint::kOnce) return 0;
     std::vector<Store*> stores;
     for (Store& s : part_.stores)
       if (s.buffer == id) stores.push_back(&s);
@@ -102,17 +118,18 @@ class Gatherer {
     std::sort(stores.begin(), stores.end(),
               [](const Store* a, const Store* b) { return a->index.constant.value() < b->index.constant.value(); });
     const Index& first = stores[0]->index;
-    std::optional<std::vector<Axis>> axes = axes_of_block(first);
-    if (!axes || covered(*axes) * bytes_of(buffer.dtype) >= kWarpBytes || !add_stores(stores, *axes)) return 0;
-    const int64_t elems = product(*axes), bytes = elems * bytes_of(buffer.dtype), aligned = kBulkBytes / bytes_of(buffer.dtype);
-    BulkStore bulk{id, begin_of(first), static_cast<int>(elems)};
-    if (covered(*axes) != elems || bytes % kBulkBytes != 0 || part_.space.alignment(bulk.begin, {}, aligned) < aligned) return 0;
+    std::optional<Stretch> stretch = stretch_of_block(first);
+    if (!stretch || covered(stretch->axes) * bytes_of(buffer.dtype) >= kWarpBytes || !add_stores(stores, stretch->axes)) return 0;
+    const int64_t elems = product(stretch->axes), bytes = elems * bytes_of(buffer.dtype), aligned = kBulkBytes / bytes_of(buffer.dtype);
+    if (covered(stretch->axes) != elems || bytes % kBulkBytes != 0 || part_.space.alignment(stretch->begin, {}, aligned) < aligned)
+      return 0;
+    BulkStore bulk{id, stretch->begin, static_cast<int>(elems)};
     const std::vector<bool> free =
         part_.serial.valid() ? independent_nodes(part_, part_.serial) : std::vector<bool>(part_.nodes.size(), true);
     if (std::any_of(stores.begin(), stores.end(), [&](const Store* s) { return !free[s->value.index]; })) bulk.stretches = part_.unroll;
     for (Store* s : stores) {
       Index place = Index(s->index.constant - first.constant);
-      for (const Axis& a : *axes) place = place + a.place * Size(a.stride);
+      for (const Axis& a : stretch->axes) place = place + a.place * Size(a.stride);
       s->gathered = place;
     }
     part_.bulk_stores.push_back(bulk);
@@ -131,29 +148,31 @@ class Gatherer {
     });
   }
 
-  // Along the lanes and those dimensions, or the inner part of one, over which the threads of a block run; nothing where a block ends amid
-  // them.
-  std::optional<std::vector<Axis>> axes_of_block(const Index& index) {
-    std::vector<Axis> axes = {{1, part_.vector, {}}};  // (what a thread stores begins at its first lane)
-    within_.clear();
-    split_ = {};
+  // What a store writes in a block: the axes along which lanes and threads run, and where the first of them stores; nothing where a block
+  // ends amid a dimension.
+  struct Stretch {
+    std::vector<Axis> axes;
+    Index begin;
+  };
+
+  std::optional<Stretch> stretch_of_block(const Index& index) {
+    Stretch s{{{1, part_.vector, {}}}, index - part_.space.variable(part_.lane)};  // (what a thread stores begins at its first lane)
     int64_t threads = 1;
     for (size_t d = part_.dims.size(); d-- > 0 && threads < block_;) {
-      const AtomId v = part_.dims[d];
-      const int64_t extent = part_.space.extent(v).value(), left = block_ / threads;
-      if (block_ % threads != 0) return std::nullopt;
-      const Index variable = part_.space.variable(v);
-      if (extent > left) {
-        if (extent % left != 0) return std::nullopt;
-        split_ = v, inner_ = left;
+      const Index variable = part_.space.variable(part_.dims[d]);
+      const int64_t extent = part_.space.extent(part_.dims[d]).value(), here = std::min(extent, block_ / threads);
+      if (block_ % threads != 0 || extent % here != 0) return std::nullopt;
+      const Size stride = index.coefficient(part_.dims[d]);
+      s.begin = s.begin - variable * stride;
+      s.axes.push_back({stride.value(), here, variable});
+      if (here < extent) {  // the inner part of the dimension
+        s.begin = s.begin + part_.space.quotient(variable, Size(here)) * (stride * Size(here));
+        s.axes.back().place = part_.space.remainder(variable, Size(here));
       }
-      const int64_t here = std::min(extent, left);
-      within_.push_back(v);
-      axes.push_back({index.coefficient(v).value(), here, here < extent ? part_.space.remainder(variable, Size(here)) : variable});
       threads *= here;
     }
     if (threads != block_) return std::nullopt;
-    return axes;
+    return s;
   }
 
   // The stores of a thread, where they are equally far apart.
@@ -166,24 +185,19 @@ class Gatherer {
     return true;
   }
 
-  // The index less what varies within the stretch.
-  Index begin_of(const Index& index) {
-    Index begin(index.constant);
-    for (const auto& [v, stride] : index.terms) {
-      if (v == part_.lane) continue;
-      if (std::find(within_.begin(), within_.end(), v) == within_.end()) begin = begin + part_.space.variable(v) * stride;
-      else if (v == split_) begin = begin + part_.space.quotient(part_.space.variable(v), Size(inner_)) * (stride * Size(inner_));
-    }
-    return begin;
-  }
-
   Part& part_;
   const Kernel& kernel_;
   int block_;
-  std::vector<AtomId> within_;  // dimensions that vary within a block
-  AtomId split_;                // of which this one in steps: a block covers `inner_` of its values
-  int64_t inner_ = 1;
 };
+
+// Blocks on a multiprocessor for which registers suffice that hold all loads of a thread: left alone, compilers put loads off to need fewer
+// (measured: rope_qwen2 38.1 µs, 35.8 so; rope_llama3_8b 121, 113).
+int blocks_with_all_loads(const Kernel& kernel, int block) {
+  int64_t loaded = 0;
+  for (const Part& part : kernel.parts) loaded = std::max(loaded, loaded_bytes(part));
+  return static_cast<int>(
+      std::clamp<int64_t>(kRegisters / (block * (kOwnRegisters + loaded / 4)), 1, std::min(kMostBlocks, kMostBlocks * kBlocks[0] / block)));
+}
 
 }  // namespace
 
@@ -195,10 +209,9 @@ void gather_bulk_stores(const Target& target, Kernel& kernel) {
     std::vector<Part> parts = kernel.parts;
     int64_t bytes = 0;
     for (Part& part : parts) bytes += Gatherer(part, kernel, block).gather();
-    if (bytes == 0 || bytes > int64_t{kSharedBytesPerThread} * block || kernel.shared_bytes + bytes > kStaticSharedBytes) continue;
+    if (bytes == 0 || bytes > kStaticSharedBytes || bytes * kThreads > target.shared_bytes_per_block * block) continue;
     kernel.parts = std::move(parts);
-    kernel.shared_bytes += static_cast<int>(bytes);
-    kernel.blocks_resident = std::min(kResident, kResidentThreads / block);
+    if (kernel.blocks_resident == 0) kernel.blocks_resident = blocks_with_all_loads(kernel, block);
     if (block == kernel.block) return;
     kernel.block = block;
     for (Part& part : kernel.parts) part.grid = grid_of(part, block);

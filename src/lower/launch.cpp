@@ -113,8 +113,10 @@ Launch launch_of(const Graph& graph, const Kernel& kernel) {
     return launch;
   }
   const Part* largest = nullptr;
+  int64_t bulk_stores = 0;
   for (const Part& part : kernel.parts) {
     launch.grid.push_back(part.grid);
+    bulk_stores += static_cast<int64_t>(part.bulk_stores.size());
     if (!largest || part.nodes.size() > largest->nodes.size()) largest = &part;
   }
   launch.schedule = {{"vector", largest->vector}, {"unroll", largest->sweep ? largest->sweep->steps : largest->unroll}};
@@ -141,7 +143,7 @@ Launch launch_of(const Graph& graph, const Kernel& kernel) {
   if (largest->list) launch.schedule.emplace_back("scatter_lists", 1);
   if (largest->replicas) launch.schedule.emplace_back("scatter_replicas", largest->replicas->copies);
   if (largest->tile) launch.schedule.emplace_back("tile", largest->tile->rows);
-  if (!largest->bulk_stores.empty()) launch.schedule.emplace_back("bulk_stores", static_cast<int64_t>(largest->bulk_stores.size()));
+  if (bulk_stores > 0) launch.schedule.emplace_back("bulk_stores", bulk_stores);
   if (largest->wide_index) launch.schedule.emplace_back("index_bits", 64);
   return launch;
 }
