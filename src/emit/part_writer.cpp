@@ -96,14 +96,13 @@ class PartWriter : NodeWriter {
   // Places in shared memory are seen by the copy engine, after all threads have filled them.
   void write_bulk_stores() {
     if (part_.bulk_stores.empty()) return;
-    open("if (fs_begin_bulk_stores()) {");
+    line("fs_begin_bulk_stores();");
     if (repeats_) open_repetition();
     for (const BulkStore& b : part_.bulk_stores)
       line("fs_store_bulk<" + number(b.elems) + ", " + number(kernel_.block) + ">(" + address(b.buffer, b.begin) + ", " + stretch(b) +
            ");");
     if (repeats_) close();
     line("fs_end_bulk_stores();");
-    close();
   }
 
   std::string vector_store(const Store& s, const std::string& vector) const override {

@@ -238,23 +238,19 @@ __device__ __forceinline__ void fs_put(T* p, const Vec<T, N>& v) {
     {"fs_begin_bulk_stores", R"(#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900 && __CUDACC_VER_MAJOR__ >= 12
 #define FS_COPY_ENGINE
 #endif
-// Waits until the block has filled the stretches in shared memory. True for the threads that write them to memory: one, which starts the copy
-// engine, or all.
-__device__ __forceinline__ bool fs_begin_bulk_stores() {
+// From here on the copy engine may read what the block's threads have written to shared memory.
+__device__ __forceinline__ void fs_begin_bulk_stores() {
 #ifdef FS_COPY_ENGINE
   asm volatile("fence.proxy.async.shared::cta;" : : : "memory");
-  __syncthreads();
-  return threadIdx.x == 0;
-#else
-  __syncthreads();
-  return true;
 #endif
+  __syncthreads();
 }
-// Writes N elements, a multiple of 16 bytes and so aligned.
+// Writes N elements from shared memory, a multiple of 16 bytes and so aligned: one thread starts the copy engine, or all BLOCK threads write.
 template <int N, int BLOCK, class T>
 __device__ __forceinline__ void fs_store_bulk(T* to, const T* from) {
 #ifdef FS_COPY_ENGINE
-  asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" : : "l"(to), "r"((unsigned)__cvta_generic_to_shared(from)), "n"(N * (int)sizeof(T)) : "memory");
+  if (threadIdx.x == 0)
+    asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" : : "l"(to), "r"((unsigned)__cvta_generic_to_shared(from)), "n"(N * (int)sizeof(T)) : "memory");
 #else
   for (int k = threadIdx.x; k < N * (int)sizeof(T) / 16; k += BLOCK) reinterpret_cast<uint4*>(to)[k] = reinterpret_cast<const uint4*>(from)[k];
 #endif
@@ -262,8 +258,10 @@ __device__ __forceinline__ void fs_store_bulk(T* to, const T* from) {
 // Shared memory stays until the copy engine has read it.
 __device__ __forceinline__ void fs_end_bulk_stores() {
 #ifdef FS_COPY_ENGINE
-  asm volatile("cp.async.bulk.commit_group;" : : : "memory");
-  asm volatile("cp.async.bulk.wait_group.read 0;" : : : "memory");
+  if (threadIdx.x == 0) {
+    asm volatile("cp.async.bulk.commit_group;" : : : "memory");
+    asm volatile("cp.async.bulk.wait_group.read 0;" : : : "memory");
+  }
 #endif
 }
 )"},
