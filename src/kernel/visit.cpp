@@ -181,6 +181,17 @@ std::vector<bool> needed_nodes(const Part& part, const std::vector<NodeId>& root
 
 Size iterations(const Part& part) { return iterations(part, part.dims); }
 
+int64_t bytes_of_load(const Part& part, const Node& load) {
+  return int64_t{bytes_of(load.dtype)} * (part.lane.valid() && part.space.depends_on(load.index, part.lane) ? part.vector : 1);
+}
+
+int64_t loaded_bytes(const Part& part) {
+  int64_t bytes = 0;
+  for (const Node& n : part.nodes)
+    if (n.kind == Node::kLoad) bytes += bytes_of_load(part, n);
+  return bytes;
+}
+
 int64_t node_cost(const Graph& graph, const Node& node) {
   switch (node.kind) {
     case Node::kScalar:

@@ -95,6 +95,11 @@ Size iterations(const Part& part);
 // Π extents of the variables.
 Size iterations(const Part& part, const std::vector<AtomId>& dims);
 
+// Of all lanes of a load.
+int64_t bytes_of_load(const Part& part, const Node& load);
+// Of all loads of a thread, once.
+int64_t loaded_bytes(const Part& part);
+
 // Instructions an element, loads and index arithmetic included.
 int64_t node_cost(const Graph& graph, const Node& node);
 

@@ -1,6 +1,8 @@
 #include "lower/bulk_stores.h"
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
 #include "kernel/visit.h"
 #include "lower/block_work.h"
@@ -21,6 +23,12 @@ constexpr int64_t kMostBlocks = 10;
 bool is_plain(const Part& part) {
   return !part.tile && !part.sweep && !part.line && !part.table && !part.replicas && !part.list && !part.has_tail && !part.dims.empty() &&
          part.lane.valid() && (part.unroll == 1 || part.serial.valid()) && iterations(part).is_constant();
+}
+
+// To some buffer, in each thread.
+bool stores_twice(const Part& part) {
+  std::set<BufferId> seen;
+  return std::any_of(part.stores.begin(), part.stores.end(), [&](const Store& s) { return !seen.insert(s.buffer).second; });
 }
 
 // `extent` elements, `stride` apart.
@@ -46,15 +54,14 @@ int64_t product(const std::vector<Axis>& axes) {
   return elems;
 }
 
-// That a thread loads in all its repetitions.
-int64_t loaded_bytes(const Part& part) {
+// Of registers for all that a thread loads in its repetitions.
+int64_t bytes_of_registers(const Part& part) {
   const std::vector<bool> once = part.serial.valid() ? independent_nodes(part, part.serial) : std::vector<bool>(part.nodes.size(), true);
   int64_t bytes = 0;
   for (size_t i = 0; i < part.nodes.size(); ++i) {
     const Node& n = part.nodes[NodeId(i)];
     if (n.kind != Node::kLoad) continue;
-    const bool vector = part.lane.valid() && part.space.depends_on(n.index, part.lane);
-    bytes += int64_t{std::max(4, bytes_of(n.dtype) * (vector ? part.vector : 1))} * (once[i] ? 1 : part.unroll);
+    bytes += std::max<int64_t>(4, bytes_of_load(part, n)) * (once[i] ? 1 : part.unroll);
   }
   return bytes;
 }
@@ -66,11 +73,9 @@ class Gatherer {
   // Bytes of shared memory that gathering takes.
   int64_t gather() {
     if (!is_plain(part_) || iterations(part_).value() % block_ != 0) return 0;
-    const Part before = part_;
     tile_rows();
     int64_t bytes = 0;
     for (size_t b = 0; b < kernel_.buffers.size(); ++b) bytes += gather(BufferId(b));
-    if (bytes == 0) part_ = before;
     return bytes;
   }
 
@@ -87,11 +92,7 @@ class Gatherer {
     const auto outer = std::find_if(part_.dims.begin(), end, [&](AtomId v) { return lies_within(v, row); });
     if (outer == end || rows <= kTileRows || rows % kTileRows != 0 || kTileRows * inner % block_ != 0 || !part_.shared_atoms.empty())
       return;
-    const std::string name = part_.space[row].name;
-    const AtomId tile = part_.space.add_variable(name + "o", rows / kTileRows), within = part_.space.add_variable(name + "i", kTileRows);
-    const Index replacement = part_.space.variable(tile) * Size(kTileRows) + part_.space.variable(within);
-    for_each_index(part_, [&](Index& index) { index = part_.space.substitute(index, {{row, replacement}}); });
-    refresh_data(part_);
+    const auto [tile, within] = split_variable(part_, row, kTileRows, part_.space[row].name + "i");
     *end = within;
     part_.dims.insert(outer, tile);
   }
@@ -124,8 +125,7 @@ class Gatherer {
     if (covered(stretch->axes) != elems || bytes % kBulkBytes != 0 || part_.space.alignment(stretch->begin, {}, aligned) < aligned)
       return 0;
     BulkStore bulk{id, stretch->begin, static_cast<int>(elems)};
-    const std::vector<bool> free =
-        part_.serial.valid() ? independent_nodes(part_, part_.serial) : std::vector<bool>(part_.nodes.size(), true);
+    const std::vector<bool> free = independent_nodes(part_, part_.serial);  // (without a serial variable there is one repetition)
     if (std::any_of(stores.begin(), stores.end(), [&](const Store* s) { return !free[s->value.index]; })) bulk.stretches = part_.unroll;
     for (Store* s : stores) {
       Index place = Index(s->index.constant - first.constant);
@@ -194,7 +194,7 @@ class Gatherer {
 // (measured: rope_qwen2 38.1 µs, 35.8 so; rope_llama3_8b 121, 113).
 int blocks_with_all_loads(const Kernel& kernel, int block) {
   int64_t loaded = 0;
-  for (const Part& part : kernel.parts) loaded = std::max(loaded, loaded_bytes(part));
+  for (const Part& part : kernel.parts) loaded = std::max(loaded, bytes_of_registers(part));
   return static_cast<int>(
       std::clamp<int64_t>(kRegisters / (block * (kOwnRegisters + loaded / 4)), 1, std::min(kMostBlocks, kMostBlocks * kBlocks[0] / block)));
 }
@@ -206,11 +206,17 @@ void gather_bulk_stores(const Target& target, Kernel& kernel) {
   const bool any_block = std::all_of(kernel.parts.begin(), kernel.parts.end(), is_plain);
   for (int block : kBlocks) {
     if (block != kernel.block && !any_block) return;
-    std::vector<Part> parts = kernel.parts;
+    std::vector<std::pair<size_t, Part>> gathered;
     int64_t bytes = 0;
-    for (Part& part : parts) bytes += Gatherer(part, kernel, block).gather();
+    for (size_t p = 0; p < kernel.parts.size(); ++p) {
+      if (!stores_twice(kernel.parts[p])) continue;
+      Part part = kernel.parts[p];
+      const int64_t own = Gatherer(part, kernel, block).gather();
+      bytes += own;
+      if (own > 0) gathered.emplace_back(p, std::move(part));
+    }
     if (bytes == 0 || bytes > kStaticSharedBytes || bytes * kThreads > target.shared_bytes_per_block * block) continue;
-    kernel.parts = std::move(parts);
+    for (auto& [p, part] : gathered) kernel.parts[p] = std::move(part);
     if (kernel.blocks_resident == 0) kernel.blocks_resident = blocks_with_all_loads(kernel, block);
     if (block == kernel.block) return;
     kernel.block = block;

@@ -170,11 +170,6 @@ struct Traffic {
   bool stores_along = false;
 };
 
-// Of all lanes.
-int64_t bytes_of_load(const Part& part, const Node& n) {
-  return int64_t{bytes_of(n.dtype)} * (part.lane.valid() && part.space.depends_on(n.index, part.lane) ? part.vector : 1);
-}
-
 Traffic traffic(const Part& part) {
   const std::vector<int> phase = phases(part);
   const std::vector<bool> along = along_row(part);

@@ -82,6 +82,15 @@ void apply_vector(Part& part, std::vector<AtomId>& dims, int width) {
   refresh_data(part);
 }
 
+std::pair<AtomId, AtomId> split_variable(Part& part, AtomId v, int inner_extent, const std::string& inner_name) {
+  const AtomId outer = part.space.add_variable(part.space[v].name + "o", *part.space.extent(v).exact_quotient(inner_extent));
+  const AtomId inner = part.space.add_variable(inner_name, inner_extent);
+  const Index replacement = part.space.variable(outer) * Size(inner_extent) + part.space.variable(inner);
+  for_each_index(part, [&](Index& index) { index = part.space.substitute(index, {{v, replacement}}); });
+  refresh_data(part);
+  return {outer, inner};
+}
+
 namespace {
 
 // Iterations at the typical sizes, no extent counted as less than one.
@@ -161,20 +170,9 @@ void apply_serial(Part& part, AtomId v, int repeats) {
     std::erase(part.dims, v);
     return;
   }
-  const AtomId outer = part.space.add_variable(part.space[v].name + "o", *part.space.extent(v).exact_quotient(repeats));
-  part.serial = part.space.add_variable("u", repeats);
+  const auto [outer, inner] = split_variable(part, v, repeats, "u");
+  part.serial = inner;
   *std::find(part.dims.begin(), part.dims.end(), v) = outer;
-  const Index replacement = part.space.variable(outer) * Size(repeats) + part.space.variable(part.serial);
-  for_each_index(part, [&](Index& index) { index = part.space.substitute(index, {{v, replacement}}); });
-  refresh_data(part);
-}
-
-int64_t bytes_loaded(const Part& part) {
-  int64_t bytes = 0;
-  for (const Node& n : part.nodes)
-    if (n.kind == Node::kLoad)
-      bytes += bytes_of(n.dtype) * (part.lane.valid() && part.space.depends_on(n.index, part.lane) ? part.vector : 1);
-  return bytes;
 }
 
 void schedule(const Graph& graph, const Target& target, Kernel& kernel, Part& part) {
@@ -193,7 +191,7 @@ void schedule(const Graph& graph, const Target& target, Kernel& kernel, Part& pa
   if (const AtomId v = part.list ? AtomId() : choose_serial(graph, part); v.valid() && room > 1)
     apply_serial(part, v, choose_repeats(part.space.extent(v), room));
   if (part.unroll == 1) {
-    const int64_t wanted = 16 / std::max<int64_t>(1, bytes_loaded(part));
+    const int64_t wanted = 16 / std::max<int64_t>(1, loaded_bytes(part));
     while (part.unroll * 2 <= std::min<int64_t>({wanted, room, 4})) part.unroll *= 2;
   }
   part.grid.elems = innermost;

@@ -2,6 +2,9 @@
 // transposes through shared memory. Each step rewrites the part's indices; what is computed never changes.
 #pragma once
 
+#include <string>
+#include <utility>
+
 #include "kernel/kernel.h"
 #include "segment/target.h"
 
@@ -17,6 +20,10 @@ int preferred_vector(const Part& part, const Kernel& kernel, AtomId v);
 bool guards_uniform(const Part& part, AtomId v, int width);
 // The last of `dims` becomes a variable that counts vectors of `width`, and a lane.
 void apply_vector(Part& part, std::vector<AtomId>& dims, int width);
+
+// In every index, `v` becomes outer · inner_extent + inner, which divides its extent: { outer, inner }, for the caller to put among the
+// dims.
+std::pair<AtomId, AtomId> split_variable(Part& part, AtomId v, int inner_extent, const std::string& inner_name);
 
 // True when the innermost extent forbids wide vectors that the row-major order of all elements would allow.
 bool wants_linear(const Part& part, const Kernel& kernel);

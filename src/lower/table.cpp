@@ -48,14 +48,6 @@ bool has_places_of_vectors(const Part& part) {
   return !part.has_tail && part.space.alignment(part.stores[0].index, part.lane, part.vector) == part.vector;
 }
 
-int64_t loaded_bytes(const Part& part) {
-  int64_t bytes = 0;
-  for (const Node& n : part.nodes)
-    if (n.kind == Node::kLoad)
-      bytes += int64_t{bytes_of(n.dtype)} * (part.lane.valid() && part.space.depends_on(n.index, part.lane) ? part.vector : 1);
-  return bytes;
-}
-
 // A table of the whole target, or of as much as fits beside a cache for the rest: while shared memory and the L2 cache both update, neither
 // waits. Or none.
 std::optional<Table> whole_table(const Target& target, int64_t size, DType dtype, const Part& part, int64_t updates, bool always) {
